@@ -1,0 +1,62 @@
+"""What a compiled kernel takes: the contract between compiler, runtime and simulator.
+
+Imports no MLIR: a saved kernel is launched from this alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..dtypes import DType
+from ..plan.copy_plan import Condition
+from ..plan.tensor_map import TensorMap
+
+
+@dataclass(frozen=True)
+class MemRefArgument:
+    """A tensor in global memory. ``shape`` and ``strides`` are in elements, memref order; None is dynamic."""
+
+    dtype: DType
+    shape: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+    offset: int | None = 0
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """A number by value. ``index`` arguments are i64."""
+
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class TensorMapArgument:
+    """A descriptor the host encodes: ``tensor_map`` made on the memory of user argument ``argument``.
+
+    Expressions are over the symbols ``arg<i>.dim<d>``, ``arg<i>.stride<d>`` (elements), ``arg<i>.offset`` (elements)
+    and, for scalars, ``arg<i>``. ``base_offset_bytes`` already contains the memref's own offset. ``checks`` must hold
+    for the bound values.
+    """
+
+    argument: int
+    tensor_map: TensorMap
+    checks: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelSignature:
+    """Parameters of one kernel, in the order of its ABI: descriptors first, then the user's arguments.
+
+    With ``bare_pointers`` a memref is one pointer (to element 0 of the memref's allocation); otherwise it is expanded
+    to allocated pointer, aligned pointer, offset, sizes, strides (i64 each).
+    ``grid``, ``block``, ``cluster`` are what the module says, if it says so.
+    """
+
+    name: str
+    tensor_maps: tuple[TensorMapArgument, ...]
+    arguments: tuple[MemRefArgument | ScalarArgument, ...]
+    bare_pointers: bool = True
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    cluster: tuple[int, int, int] | None = None
+    dynamic_shared_bytes: int = 0

@@ -1,0 +1,61 @@
+"""What the planner is asked: one copy between a region of a global tensor and a tile in shared memory."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from ..dtypes import DType
+from ..layout.expr import Expr
+from ..layout.layout import AddressSwizzle, Layout
+from .tensor_map import OobFill
+
+
+class Direction(enum.Enum):
+    LOAD = "load"
+    """Global to shared."""
+    STORE = "store"
+    """Shared to global (also reductions)."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A box of a tensor: first element and extent per logical dimension (memref order). Extents are static."""
+
+    starts: tuple[Expr | int, ...]
+    extents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CopyRequest:
+    """One copy. The two regions have the same number of elements, matched in row-major order of their extents
+    with unit extents ignored.
+
+    ``global_shape``: logical extents of the global tensor, elements outside of which are filled (loads) or
+    dropped (stores). ``global_layout`` and ``shared_layout`` map a row-major logical index over the tensor's shape
+    to an element offset. ``shared_swizzle`` acts on the byte address of the shared tile, whose base is aligned to the
+    swizzle's period. ``shared_base_alignment_bytes`` is a known alignment of the tile's own start, for tiles that
+    the compiler does not place (None: the compiler places it).
+    ``global_alignment_bytes``: what is known of the global tensor's base address.
+    """
+
+    dtype: DType
+    direction: Direction
+    global_shape: tuple[Expr | int, ...]
+    global_layout: Layout
+    global_region: Region
+    shared_shape: tuple[int, ...]
+    shared_layout: Layout
+    shared_region: Region
+    shared_swizzle: AddressSwizzle | None = None
+    shared_base_alignment_bytes: int | None = None
+    global_alignment_bytes: int = 16
+    oob_fill: OobFill = OobFill.ZERO
+    in_bounds: bool = False
+    """The caller promises that the global region lies inside the tensor."""
+    reduction: str | None = None
+    l2_promotion: int = 2
+    cta_group: int = 1
+    multicast: bool = False
+    variant: str = "auto"
+    chip: str = "sm_90a"

@@ -1,0 +1,32 @@
+"""What a rule says about a copy: proven, disproven or unknown, with values and a remedy."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Status(enum.Enum):
+    PROVEN = "proven"
+    DISPROVEN = "disproven"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule's answer.
+
+    ``rule`` is the name of the function in ``plan.rules`` with spaces for underscores; ``found`` and
+    ``needed`` are short phrases with units; ``remedy`` the smallest change that makes the copy legal
+    (empty when PROVEN).
+    """
+
+    rule: str
+    status: Status
+    found: str
+    needed: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.found}; needed: {self.needed} (rule: {self.rule})"
+        return f"{text}. {self.remedy}" if self.remedy else text

@@ -1,0 +1,83 @@
+"""The 128-byte descriptor as a value, in driver order (dimension 0 innermost)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from ..dtypes import DRIVER_BYTES
+from ..layout.expr import Expr
+
+
+class Swizzle(enum.IntEnum):
+    """``CUtensorMapSwizzle``, with the driver's numbers."""
+
+    NONE = 0
+    B32 = 1
+    B64 = 2
+    B128 = 3
+    B128_ATOM_32B = 4
+    B128_ATOM_32B_FLIP_8B = 5
+    B128_ATOM_64B = 6
+
+    @property
+    def span_bytes(self) -> int:
+        """Bytes of one swizzled row, and the largest inner box; 0 without swizzle."""
+        return (0, 32, 64, 128, 128, 128, 128)[self]
+
+    @property
+    def label(self) -> str:
+        """The name in IR and in messages: ``none``, ``32B``, ``64B``, ``128B``, ``128B_atom_32B`` ..."""
+        return ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")[self]
+
+
+class OobFill(enum.IntEnum):
+    ZERO = 0
+    NAN = 1
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """Arguments of ``cuTensorMapEncodeTiled`` (interleave is always none).
+
+    ``data_type``: ``CUtensorMapDataType`` suffix, e.g. ``FLOAT16``. ``dims``: elements. ``strides_bytes``: bytes,
+    for dimensions 1 and up. ``box``, ``element_strides``: elements. ``base_offset_bytes`` is added to the address
+    of the tensor the descriptor is made for. Dims, strides and base offset may be expressions over symbols that
+    the host knows at encode time. Equality of all fields is the descriptor cache's key.
+    """
+
+    data_type: str
+    dims: tuple[Expr | int, ...]
+    strides_bytes: tuple[Expr | int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: Swizzle = Swizzle.NONE
+    l2_promotion: int = 2
+    """Index into 0, 64, 128, 256 bytes (``CUtensorMapL2promotion``)."""
+    oob_fill: OobFill = OobFill.ZERO
+    base_offset_bytes: Expr | int = 0
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims)
+
+    @property
+    def element_bytes(self) -> int:
+        return DRIVER_BYTES[self.data_type]
+
+    @property
+    def inner_box_bytes(self) -> int:
+        return self.box[0] * self.element_bytes
+
+    @property
+    def transaction_bytes(self) -> int:
+        """Bytes one instruction completes on its mbarrier: the box, out-of-bounds elements counted in."""
+        count = self.box[0]
+        for extent, step in zip(self.box[1:], self.element_strides[1:], strict=True):
+            count *= -(-extent // step)
+        return count * self.element_bytes
+
+    @property
+    def row_pitch_bytes(self) -> int:
+        """Shared-memory distance of neighbouring rows: the inner box, but at least the swizzle span."""
+        return max(self.inner_box_bytes, self.swizzle.span_bytes)
