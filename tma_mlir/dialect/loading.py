@@ -1,0 +1,55 @@
+"""Loads the tile dialect into a context, once."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from mlir import ir
+from mlir.dialects import irdl
+from mlir.dialects._ods_common import _cext
+
+
+def irdl_path() -> Path:
+    """The dialect's definition, for ``mlir-opt --irdl-file`` and other loaders of IRDL."""
+    return Path(__file__).with_name("tile.irdl.mlir")
+
+
+@functools.cache
+def _irdl_text() -> str:
+    return irdl_path().read_text()
+
+
+@functools.cache
+def _register_views() -> None:
+    """Makes parsed tile operations come back as the classes of ``tma_mlir.dialect.tile``."""
+    _cext.globals.append_dialect_search_prefix("tma_mlir.dialect")
+
+
+def is_loaded(context: ir.Context) -> bool:
+    try:
+        context.dialects["tile"]
+    except IndexError:
+        return False
+    return True
+
+
+def load(context: ir.Context) -> None:
+    """Registers the tile dialect in ``context``; does nothing where it is there already.
+
+    Call it right after ``ir.Context()``, before anything that mentions the dialect is parsed, and never from inside a
+    running pass: MLIR 22 aborts when IRDL is loaded twice or late.
+    """
+    if is_loaded(context):
+        return
+    _register_views()
+    with context, ir.Location.unknown(context):
+        irdl.load_dialects(ir.Module.parse(_irdl_text()))
+
+
+def make_context() -> ir.Context:
+    """A context with the tile dialect and without worker threads, on which Python callbacks deadlock."""
+    context = ir.Context()
+    context.enable_multithreading(False)
+    load(context)
+    return context

@@ -1,0 +1,91 @@
+// The tile dialect. This file is its single definition: the Python package loads it once per context, and stock tools
+// load it with `mlir-opt --irdl-file=tile.irdl.mlir`. Attributes that an operation may leave out cannot be declared
+// in IRDL; `tile-verify` checks them (see tma_mlir/dialect/verifier.py for their list).
+
+// Parsing a type of nvgpu loads that dialect, which irdl.base below needs; stock mlir-opt has not done so yet.
+!load_nvgpu = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
+
+irdl.dialect @tile {
+  // #tile.layout<[extents], [strides]>: a row-major logical index of the tile, split over the extents (outermost
+  // first), maps to sum(index * stride) elements from the start of the memref.
+  irdl.attribute @layout {
+    %extents = irdl.base "#builtin.array"
+    %strides = irdl.base "#builtin.array"
+    irdl.parameters(extents: %extents, strides: %strides)
+  }
+
+  // #tile.swizzle<"128B">: the XOR that TMA applies to shared-memory addresses. It adds nothing to the order of the
+  // elements; #tile.atoms does.
+  irdl.attribute @swizzle {
+    %none = irdl.is "none"
+    %b32 = irdl.is "32B"
+    %b64 = irdl.is "64B"
+    %b128 = irdl.is "128B"
+    %b128_32 = irdl.is "128B_atom_32B"
+    %b128_32_flip = irdl.is "128B_atom_32B_flip_8B"
+    %b128_64 = irdl.is "128B_atom_64B"
+    %mode = irdl.any_of(%none, %b32, %b64, %b128, %b128_32, %b128_32_flip, %b128_64)
+    irdl.parameters(mode: %mode)
+  }
+
+  // #tile.atoms<"128B">: the tile is stored as swizzle atoms of 8 rows x 32, 64 or 128 bytes, down the rows first,
+  // then across the columns: the layout that wgmma and tcgen05 read. Implies the swizzle of the same name.
+  irdl.attribute @atoms {
+    %b32 = irdl.is "32B"
+    %b64 = irdl.is "64B"
+    %b128 = irdl.is "128B"
+    %mode = irdl.any_of(%b32, %b64, %b128)
+    irdl.parameters(mode: %mode)
+  }
+
+  // #tile.plan<{...}>: what tile-plan-copies decided for one copy (read it through tma_mlir.dialect.PlanAttr).
+  irdl.attribute @plan {
+    %fields = irdl.base "#builtin.dictionary"
+    irdl.parameters(fields: %fields)
+  }
+
+  // #tile.tensor_map<{...}>: the arguments of one descriptor, in driver order (dimension 0 innermost).
+  irdl.attribute @tensor_map {
+    %fields = irdl.base "#builtin.dictionary"
+    irdl.parameters(fields: %fields)
+  }
+
+  // Copies a box between global and shared memory, asynchronously. Offsets and sizes are in elements and in memref
+  // order; a static offset of -9223372036854775808 stands for the next dynamic one. The direction follows from the
+  // memory spaces. A load completes on the mbarrier (with complete_tx); a store joins the bulk async group.
+  irdl.operation @copy_async {
+    %source = irdl.base "!builtin.memref"
+    %destination = irdl.base "!builtin.memref"
+    %source_offset = irdl.is index
+    %destination_offset = irdl.is index
+    %mbarrier = irdl.base "!nvgpu.mbarrier.group"
+    %mbarrier_index = irdl.is index
+    %predicate = irdl.is i1
+    %multicast_mask = irdl.is i16
+    %cache_hint = irdl.is i64
+    irdl.operands(source: %source, destination: %destination,
+                  source_offsets: variadic %source_offset, destination_offsets: variadic %destination_offset,
+                  mbarrier: optional %mbarrier, mbarrier_index: optional %mbarrier_index,
+                  predicate: optional %predicate, multicast_mask: optional %multicast_mask,
+                  cache_hint: optional %cache_hint)
+    %static_source_offsets = irdl.base "#builtin.dense_array"
+    %static_destination_offsets = irdl.base "#builtin.dense_array"
+    %sizes = irdl.base "#builtin.dense_array"
+    irdl.attributes {
+      "static_source_offsets" = %static_source_offsets,
+      "static_destination_offsets" = %static_destination_offsets,
+      "sizes" = %sizes
+    }
+  }
+
+  // The descriptor of a tensor map made on the memory of the operand. convert-tile-to-nvgpu creates it;
+  // tile-descriptor-args turns it into a kernel parameter that the host encodes.
+  irdl.operation @create_descriptor {
+    %tensor = irdl.base "!builtin.memref"
+    %descriptor = irdl.base "!nvgpu.tensormap.descriptor"
+    irdl.operands(tensor: %tensor)
+    irdl.results(descriptor: %descriptor)
+    %map = irdl.base @tile::@tensor_map
+    irdl.attributes {"map" = %map}
+  }
+}

@@ -1,0 +1,150 @@
+"""Operations of the tile dialect as Python classes, with builders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+from mlir.dialects._ods_common import _cext, segmented_accessor
+
+DYNAMIC = -(2**63)
+"""What a static offset array holds where the offset is an operand (MLIR's ``ShapedType::kDynamic``)."""
+
+
+@_cext.register_dialect
+class _Dialect(ir.Dialect):
+    DIALECT_NAMESPACE = "tile"
+
+
+def _segment(op: ir.OpView, index: int):
+    return segmented_accessor(op.operation.operands, op.operation.attributes["operandSegmentSizes"], index)
+
+
+def _optional(op: ir.OpView, index: int) -> ir.Value | None:
+    values = _segment(op, index)
+    return values[0] if len(values) else None
+
+
+@_cext.register_operation(_Dialect)
+class CopyAsyncOp(ir.OpView):
+    """``tile.copy_async``: one asynchronous copy between global and shared memory.
+
+    Offsets and sizes are in elements, one per memref dimension. Optional attributes: ``source_layout``,
+    ``destination_layout`` (``#tile.layout`` or ``#tile.atoms``), ``swizzle`` (``#tile.swizzle``, the shared side),
+    ``oob`` (``"zero"``, ``"nan"``), ``in_bounds``, ``l2_promotion`` (0, 64, 128, 256), ``variant``, ``scope``,
+    ``expect_tx`` (the lowering announces the bytes on the mbarrier), ``assume``.
+    """
+
+    OPERATION_NAME = "tile.copy_async"
+    _ODS_OPERAND_SEGMENTS = (1, 1, -1, -1, 0, 0, 0, 0, 0)
+    _ODS_REGIONS = (0, True)
+
+    def __init__(
+        self,
+        source: ir.Value,
+        destination: ir.Value,
+        *,
+        sizes: Sequence[int],
+        source_offsets: Sequence[int | ir.Value] = (),
+        destination_offsets: Sequence[int | ir.Value] = (),
+        mbarrier: ir.Value | None = None,
+        mbarrier_index: ir.Value | None = None,
+        predicate: ir.Value | None = None,
+        multicast_mask: ir.Value | None = None,
+        cache_hint: ir.Value | None = None,
+        attributes: dict[str, ir.Attribute] | None = None,
+        loc: ir.Location | None = None,
+        ip: ir.InsertionPoint | None = None,
+    ):
+        """Builds the operation. Offsets left out are zero; ints become static, values dynamic offsets."""
+        attributes = dict(attributes or {})
+        groups: list[list[ir.Value] | ir.Value | None] = [source, destination]
+        for name, offsets, memref in (
+            ("static_source_offsets", source_offsets, source),
+            ("static_destination_offsets", destination_offsets, destination),
+        ):
+            offsets = list(offsets) or [0] * ir.MemRefType(memref.type).rank
+            attributes[name] = ir.DenseI64ArrayAttr.get([o if isinstance(o, int) else DYNAMIC for o in offsets])
+            groups.append([o for o in offsets if not isinstance(o, int)])
+        attributes["sizes"] = ir.DenseI64ArrayAttr.get(list(sizes))
+        groups += [mbarrier, mbarrier_index, predicate, multicast_mask, cache_hint]
+        super().__init__(self.build_generic(operands=groups, attributes=attributes, results=[], loc=loc, ip=ip))
+
+    @property
+    def source(self) -> ir.Value:
+        return _segment(self, 0)[0]
+
+    @property
+    def destination(self) -> ir.Value:
+        return _segment(self, 1)[0]
+
+    @property
+    def source_offsets(self) -> list[int | ir.Value]:
+        """Static and dynamic offsets merged, one per dimension."""
+        return self._offsets("static_source_offsets", 2)
+
+    @property
+    def destination_offsets(self) -> list[int | ir.Value]:
+        return self._offsets("static_destination_offsets", 3)
+
+    def _offsets(self, attribute: str, segment: int) -> list[int | ir.Value]:
+        dynamic = iter(_segment(self, segment))
+        static = ir.DenseI64ArrayAttr(self.operation.attributes[attribute])
+        return [next(dynamic) if offset == DYNAMIC else offset for offset in static]
+
+    @property
+    def sizes(self) -> list[int]:
+        return list(ir.DenseI64ArrayAttr(self.operation.attributes["sizes"]))
+
+    @property
+    def mbarrier(self) -> ir.Value | None:
+        return _optional(self, 4)
+
+    @property
+    def mbarrier_index(self) -> ir.Value | None:
+        return _optional(self, 5)
+
+    @property
+    def predicate(self) -> ir.Value | None:
+        return _optional(self, 6)
+
+    @property
+    def multicast_mask(self) -> ir.Value | None:
+        return _optional(self, 7)
+
+    @property
+    def cache_hint(self) -> ir.Value | None:
+        return _optional(self, 8)
+
+
+@_cext.register_operation(_Dialect)
+class CreateDescriptorOp(ir.OpView):
+    """``tile.create_descriptor``: the tensor map ``map`` made on the memory of ``tensor``."""
+
+    OPERATION_NAME = "tile.create_descriptor"
+    _ODS_REGIONS = (0, True)
+
+    def __init__(
+        self,
+        descriptor: ir.Type,
+        tensor: ir.Value,
+        map: ir.Attribute,
+        *,
+        loc: ir.Location | None = None,
+        ip: ir.InsertionPoint | None = None,
+    ):
+        super().__init__(
+            self.build_generic(operands=[tensor], results=[descriptor], attributes={"map": map}, loc=loc, ip=ip)
+        )
+
+    @property
+    def tensor(self) -> ir.Value:
+        return self.operation.operands[0]
+
+    @property
+    def map(self) -> ir.Attribute:
+        return self.operation.attributes["map"]
+
+    @property
+    def descriptor(self) -> ir.Value:
+        return self.operation.results[0]
