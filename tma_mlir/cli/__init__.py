@@ -1,0 +1,1 @@
+"""The command lines: `tma-opt`, `tma-run`, `tma-explain`."""

@@ -1,0 +1,1 @@
+"""Passes, one file each, named as its flag."""
