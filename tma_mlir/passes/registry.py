@@ -118,7 +118,8 @@ def bind(entry: Pass | Pipeline, given: Iterable[tuple[str, str | None]]) -> dic
     values = {option.name: option.default for option in entry.options}
     for name, text in given:
         if name not in declared:
-            raise ValueError(f"'{entry.argument}' has no option '{name}'" + suggest(name, declared, "it has no options"))
+            hint = suggest(name, declared, "it has no options")
+            raise ValueError(f"'{entry.argument}' has no option '{name}'{hint}")
         values[name] = declared[name].parse(text)
     return values
 
