@@ -1,0 +1,58 @@
+"""Reading memref types the way the dialect needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+
+@dataclass(frozen=True)
+class MemRef:
+    """A ranked memref type. Extents, strides and offset are in elements, memref order; None is dynamic.
+
+    ``space`` is ``global``, ``shared``, or MLIR's text for any other memory space.
+    """
+
+    element: str
+    shape: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+    offset: int | None
+    space: str
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+_SPACES = {
+    "None": "global",
+    "1 : i64": "global",
+    "#gpu.address_space<global>": "global",
+    "3 : i64": "shared",
+    "#gpu.address_space<workgroup>": "shared",
+}
+
+
+def read_memref(type_: ir.Type) -> MemRef | None:
+    """The parts of a memref type; None when it is unranked or its layout is not strided."""
+    try:
+        memref = ir.MemRefType(type_)
+        strides, offset = memref.get_strides_and_offset()
+    except (ValueError, RuntimeError):
+        return None
+    dynamic = ir.ShapedType.get_dynamic_size()
+    dynamic_stride = ir.ShapedType.get_dynamic_stride_or_offset()
+    space = str(memref.memory_space)
+    return MemRef(
+        element=str(memref.element_type),
+        shape=tuple(None if extent == dynamic else extent for extent in memref.shape),
+        strides=tuple(None if stride == dynamic_stride else stride for stride in strides),
+        offset=None if offset == dynamic_stride else offset,
+        space=_SPACES.get(space, space),
+    )
+
+
+def space_attr(space: str) -> str:
+    """``, #gpu.address_space<workgroup>`` for shared memory, for building memref types as text."""
+    return ", #gpu.address_space<workgroup>" if space == "shared" else ""

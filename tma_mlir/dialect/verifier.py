@@ -1,0 +1,247 @@
+"""What IRDL cannot say about ``tile.copy_async``: types against each other, regions, options.
+
+Only what is wrong whatever the planner does is checked here; what TMA cannot do is the planner's to say.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterator
+
+from mlir import ir
+
+from ..dtypes import DTYPES
+from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
+from .memrefs import MemRef, read_memref
+from .regions import shared_sizes
+from .tile import DYNAMIC, CopyAsyncOp
+
+_REQUIRED = {"operandSegmentSizes", "static_source_offsets", "static_destination_offsets", "sizes"}
+
+
+def problems(op: CopyAsyncOp) -> list[str]:
+    """Every problem of one copy as a message with rule, value and remedy; empty when it is well formed."""
+    found = list(_attribute_problems(op))
+    source, destination = read_memref(op.source.type), read_memref(op.destination.type)
+    if source is None or destination is None:
+        side = "source" if source is None else "destination"
+        type_ = (op.source if source is None else op.destination).type
+        found.append(f"needs a ranked memref with a strided layout as its {side}, not {type_}")
+        return found
+    found += _space_problems(source, destination)
+    if source.element != destination.element:
+        found.append(
+            f"copies bytes and converts nothing, but the element types differ: {source.element} to "
+            f"{destination.element}. Give both sides one element type"
+        )
+    elif source.element not in DTYPES:
+        known = ", ".join(DTYPES)
+        found.append(f"does not know the element type {source.element}. It knows {known}")
+    counts = list(_count_problems(op, source, destination))
+    found += counts
+    if found:
+        return found
+    found += _region_problems(op, source, destination)
+    found += _layout_problems(op, source, destination)
+    found += _completion_problems(op, is_load=destination.space == "shared")
+    return found
+
+
+def _space_problems(source: MemRef, destination: MemRef) -> Iterator[str]:
+    spaces = {source.space, destination.space}
+    if spaces != {"global", "shared"}:
+        yield (
+            f"copies between global and shared memory, not from {source.space} to {destination.space}. "
+            "Put exactly one side in #gpu.address_space<workgroup>"
+        )
+
+
+def _integer(op: CopyAsyncOp, name: str) -> int | None:
+    attribute = op.operation.attributes[name]
+    return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
+
+
+def _one_of(*allowed: str) -> Callable[[CopyAsyncOp, str], str | None]:
+    def check(op: CopyAsyncOp, name: str) -> str | None:
+        attribute = op.operation.attributes[name]
+        if isinstance(attribute, ir.StringAttr) and attribute.value in allowed:
+            return None
+        return "must be one of " + ", ".join(f'"{each}"' for each in allowed)
+
+    return check
+
+
+def _integer_of(*allowed: int) -> Callable[[CopyAsyncOp, str], str | None]:
+    def check(op: CopyAsyncOp, name: str) -> str | None:
+        return None if _integer(op, name) in allowed else "must be one of " + ", ".join(map(str, allowed))
+
+    return check
+
+
+def _unit(op: CopyAsyncOp, name: str) -> str | None:
+    return None if str(op.operation.attributes[name]) == "unit" else "is a flag and takes no value"
+
+
+def _layout(op: CopyAsyncOp, name: str) -> str | None:
+    attribute = op.operation.attributes[name]
+    if LayoutAttr.isinstance(attribute) or AtomsAttr.isinstance(attribute):
+        return None
+    return 'must be #tile.layout<[extents], [strides]> or #tile.atoms<"128B">'
+
+
+def _swizzle(op: CopyAsyncOp, name: str) -> str | None:
+    return None if SwizzleAttr.isinstance(op.operation.attributes[name]) else 'must be #tile.swizzle<"128B">'
+
+
+def _assume(op: CopyAsyncOp, name: str) -> str | None:
+    attribute = op.operation.attributes[name]
+    wanted = "must be a dictionary of divisors: {source_offsets = [1, 8], global_strides = [8, 1], global_offset = 8}"
+    if not isinstance(attribute, ir.DictAttr):
+        return wanted
+    for entry in attribute:
+        if entry.name not in ASSUMPTIONS:
+            return f"does not know '{entry.name}'; it knows {', '.join(ASSUMPTIONS)}"
+        values = list(entry.attr) if isinstance(entry.attr, ir.ArrayAttr) else [entry.attr]
+        if not all(isinstance(value, ir.IntegerAttr) and value.value > 0 for value in values):
+            return wanted
+    return None
+
+
+def _plan(op: CopyAsyncOp, name: str) -> str | None:
+    return None if str(op.operation.attributes[name]).startswith("#tile.plan<") else "must be #tile.plan<{...}>"
+
+
+ASSUMPTIONS = ("source_offsets", "destination_offsets", "global_sizes", "global_strides", "global_offset")
+
+OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
+    "source_layout": _layout,
+    "destination_layout": _layout,
+    "swizzle": _swizzle,
+    "oob": _one_of("zero", "nan"),
+    "in_bounds": _unit,
+    "l2_promotion": _integer_of(0, 64, 128, 256),
+    "variant": _one_of("auto", "tma", "bulk", "cp_async", "simt"),
+    "scope": _one_of("thread"),
+    "expect_tx": _unit,
+    "assume": _assume,
+    "plan": _plan,
+}
+"""Attributes that a copy may leave out, with the check of each (IRDL can declare required ones only)."""
+
+
+def _attribute_problems(op: CopyAsyncOp) -> Iterator[str]:
+    names = [named.name for named in op.operation.attributes]
+    for name in names:
+        if name in _REQUIRED or "." in name:
+            continue
+        if name not in OPTIONAL_ATTRIBUTES:
+            near = difflib.get_close_matches(name, OPTIONAL_ATTRIBUTES, n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"It knows {', '.join(OPTIONAL_ATTRIBUTES)}"
+            yield f"does not know the attribute '{name}'. {hint}"
+        elif problem := OPTIONAL_ATTRIBUTES[name](op, name):
+            yield f"attribute '{name}' {problem}; found {op.operation.attributes[name]}"
+
+
+def _count_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> Iterator[str]:
+    """Lengths of offset and size lists; the rest cannot be read without these."""
+    for side, memref, static, segment in (
+        ("source", source, "static_source_offsets", 2),
+        ("destination", destination, "static_destination_offsets", 3),
+    ):
+        attribute = op.operation.attributes[static]
+        if not isinstance(attribute, ir.DenseI64ArrayAttr):
+            yield f"attribute '{static}' must be array<i64: ...>; found {attribute}"
+            continue
+        offsets = list(attribute)
+        given = ir.DenseI32ArrayAttr(op.operation.attributes["operandSegmentSizes"])[segment]
+        dynamic = offsets.count(DYNAMIC)
+        if len(offsets) != memref.rank:
+            yield f"needs one {side} offset for each of {memref.rank} dimensions of its {side}; found {len(offsets)}"
+        if dynamic != given:
+            yield f"has {dynamic} dynamic entries in {static} but {given} {side} offset operands"
+    if not isinstance(op.operation.attributes["sizes"], ir.DenseI64ArrayAttr):
+        yield f"attribute 'sizes' must be array<i64: ...>; found {op.operation.attributes['sizes']}"
+
+
+def _region_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> Iterator[str]:
+    global_, shared = (source, destination) if destination.space == "shared" else (destination, source)
+    sizes = op.sizes
+    if len(sizes) != global_.rank:
+        yield (
+            f"needs one size for each of the {global_.rank} dimensions of the global side; found {len(sizes)}: {sizes}"
+        )
+        return
+    if any(size < 0 for size in sizes):
+        yield f"sizes must not be negative; found {sizes}"
+        return
+    inner = shared_sizes(sizes, shared.rank)
+    if inner is None:
+        yield (
+            f"sizes {sizes} do not fit a shared memref of rank {shared.rank}: dropping unit sizes does not leave "
+            f"{shared.rank} of them. Give the shared side as many dimensions as there are sizes above 1"
+        )
+        return
+    if None in shared.shape:
+        yield "needs a shared memref of static shape"
+        return
+    shared_is_destination = destination.space == "shared"
+    shared_offsets = op.destination_offsets if shared_is_destination else op.source_offsets
+    for dimension, (size, extent, offset) in enumerate(zip(inner, shared.shape, shared_offsets, strict=True)):
+        start = offset if isinstance(offset, int) else 0
+        if start < 0 or (extent is not None and start + size > extent):
+            at = f" at offset {start}" if isinstance(offset, int) and offset else ""
+            yield (
+                f"size {size}{at} does not fit dimension {dimension} of the shared memref, which has {extent}. "
+                "Shrink the size or give the tile more shared memory"
+            )
+    if shared_is_destination:
+        return
+    for dimension, (extent, offset) in enumerate(zip(global_.shape, op.destination_offsets, strict=True)):
+        if isinstance(offset, int) and extent is not None and offset < 0:
+            yield f"a store must not start before the tensor: offset {offset} in dimension {dimension}"
+
+
+def _layout_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> Iterator[str]:
+    attributes = op.operation.attributes
+    for side, memref in (("source", source), ("destination", destination)):
+        name = f"{side}_layout"
+        if name not in attributes:
+            continue
+        attribute = attributes[name]
+        if AtomsAttr.isinstance(attribute):
+            if memref.space != "shared":
+                yield f"'{name}' gives swizzle atoms to global memory; only the shared side has them"
+            elif "swizzle" in attributes and SwizzleAttr(attributes["swizzle"]).mode != AtomsAttr(attribute).mode:
+                yield f"'swizzle' {attributes['swizzle']} contradicts {attribute}. Drop 'swizzle': the atoms imply it"
+            continue
+        layout = LayoutAttr(attribute)
+        if len(layout.extents) != len(layout.strides):
+            yield f"'{name}' has {len(layout.extents)} extents but {len(layout.strides)} strides"
+        elif any(extent <= 0 for extent in layout.extents):
+            yield f"'{name}' needs positive extents; found {list(layout.extents)}"
+        elif None not in memref.shape and math.prod(layout.extents) != math.prod(e for e in memref.shape if e is not None):
+            yield (
+                f"'{name}' covers {math.prod(layout.extents)} elements, the memref has "
+                f"{math.prod(e for e in memref.shape if e is not None)}"
+            )
+
+
+def _completion_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
+    has_barrier = op.mbarrier is not None
+    if has_barrier != (op.mbarrier_index is not None):
+        yield "needs the mbarrier group and the index in it together"
+    elif is_load and not has_barrier:
+        yield (
+            "loads from global to shared memory complete on an mbarrier, and none is given. Pass an "
+            "!nvgpu.mbarrier.group and an index after the offsets"
+        )
+    elif not is_load and has_barrier:
+        yield (
+            "stores to global memory join the bulk async group and do not complete on an mbarrier. Drop the mbarrier; "
+            "use nvvm.cp.async.bulk.commit.group and wait_group"
+        )
+    if not is_load and "expect_tx" in op.operation.attributes:
+        yield "'expect_tx' announces bytes on the mbarrier of a load; a store has none. Drop it"
+    if not is_load and "oob" in op.operation.attributes:
+        yield "'oob' says what a load reads outside of the tensor; a store writes nothing there. Drop it"

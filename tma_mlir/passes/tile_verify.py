@@ -1,0 +1,26 @@
+"""``tile-verify``: the checks IRDL cannot make, every problem at its own operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir import ir
+
+from ..dialect.verifier import problems
+from ..errors import TileError, TileErrors
+from .copies import copies_in
+from .registry import Pass
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    errors = [
+        TileError(copy.operation.location, f"'tile.copy_async' op {message}")
+        for copy in copies_in(op)
+        for message in problems(copy)
+    ]
+    if errors:
+        raise TileErrors(errors)
+
+
+PASS = Pass("tile-verify", "Check every tile operation beyond what its IRDL definition says.", run)
