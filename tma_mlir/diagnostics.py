@@ -60,6 +60,7 @@ def place_of(location: ir.Location) -> Place | None:
 
 Sink = Callable[[Diagnostic], None]
 _sink: contextvars.ContextVar[Sink | None] = contextvars.ContextVar("tma_mlir_diagnostics", default=None)
+_remarks: contextvars.ContextVar[bool] = contextvars.ContextVar("tma_mlir_remarks", default=False)
 
 
 @dataclass
@@ -74,10 +75,11 @@ class Diagnostics:
 
 
 @contextlib.contextmanager
-def collecting(context: ir.Context, sink: Sink | None = None) -> Iterator[Diagnostics]:
+def collecting(context: ir.Context, sink: Sink | None = None, remarks: bool = False) -> Iterator[Diagnostics]:
     """Collect every diagnostic of ``context`` (MLIR's own and ours) instead of raising or printing it.
 
-    ``sink`` is also called for each as it comes. ``MLIRError`` is still raised by the failing call, without text.
+    ``sink`` is also called for each as it comes; our own remarks come only with ``remarks``. ``MLIRError`` is still
+    raised by the failing call, without text.
     """
     collected = Diagnostics()
 
@@ -93,11 +95,12 @@ def collecting(context: ir.Context, sink: Sink | None = None) -> Iterator[Diagno
     handler = context.attach_diagnostic_handler(from_mlir)
     previous = context.emit_error_diagnostics
     context.emit_error_diagnostics = True
-    token = _sink.set(take)
+    tokens = _sink.set(take), _remarks.set(remarks)
     try:
         yield collected
     finally:
-        _sink.reset(token)
+        _sink.reset(tokens[0])
+        _remarks.reset(tokens[1])
         context.emit_error_diagnostics = previous
         handler.detach()
 
@@ -110,9 +113,9 @@ def _convert(diagnostic: Any) -> Diagnostic:
 
 
 def remark(location: ir.Location, message: str) -> None:
-    """Say something about a decision taken; lost when nobody collects."""
+    """Say something about a decision taken; lost when nobody collects remarks."""
     sink = _sink.get()
-    if sink:
+    if sink and _remarks.get():
         sink(Diagnostic("remark", place_of(location), message))
 
 

@@ -1,0 +1,272 @@
+"""``tma-opt``: mlir-opt for the tile dialect, with passes written in Python beside MLIR's own."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..diagnostics import Diagnostic, collecting
+from .guard import doing, guarded
+from .source import InputError, Source, read, silent_parse_failure
+
+if TYPE_CHECKING:
+    from mlir import ir
+
+    from ..passes.pipeline import Instrumentation, ParsedPipeline
+    from .instrumentation import Timing
+
+PROGRAM = "tma-opt"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        print(f"{PROGRAM}: error: {message}", file=sys.stderr)
+        raise SystemExit(1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=PROGRAM,
+        allow_abbrev=False,
+        description="Parse, verify, transform and print MLIR that may hold the tile dialect.",
+        epilog="Every pass is a flag too: --canonicalize, --tile-plan-copies='option=value ...'; see --list-passes.",
+    )
+    add = parser.add_argument
+    add("input", nargs="?", default="-", help="MLIR text or bytecode; - is standard input (the default)")
+    add("-o", dest="output", default="-", metavar="FILE", help="where to write the result")
+    add("--pass-pipeline", metavar="TEXT", help="passes to run, as in builtin.module(cse,gpu.module(...))")
+    add("--split-input-file", action="store_true", help="process the parts between lines '// -----' one by one")
+    add(
+        "--verify-diagnostics",
+        nargs="?",
+        const="all",
+        choices=["all", "only-expected"],
+        help="check messages against expected-error, -warning, -remark and -note comments",
+    )
+    add("--verify-each", nargs="?", const="true", default="true", metavar="BOOL", help="verify after each pass (true)")
+    add("--no-verify", action="store_true", help="no tile-verify after parsing and no verifier after passes")
+    add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
+    add("--mlir-print-ir-before", action="append", default=[], metavar="PASS", help="print the IR before PASS[,PASS]")
+    add("--mlir-print-ir-after", action="append", default=[], metavar="PASS", help="print the IR after PASS[,PASS]")
+    add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
+    add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
+    add("--mlir-print-ir-after-failure", action="store_true", help="print the IR after a pass that failed")
+    add("--mlir-timing", action="store_true", help="report where the time went, on standard error")
+    add("--mlir-print-op-generic", action="store_true", help="print the generic form")
+    add("--mlir-print-debuginfo", action="store_true", help="print locations")
+    add("--mlir-disable-threading", action="store_true", help="accepted for mlir-opt's sake; there are no threads")
+    add("--emit-bytecode", action="store_true", help="write bytecode instead of text")
+    add("--tma-remarks", action="store_true", help="show what our passes remark on their decisions")
+    add("--show-dialects", action="store_true", help="list the dialects and exit")
+    add("--list-passes", action="store_true", help="list passes and pipelines with their options and exit")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    from .pass_flags import with_two_dashes
+
+    arguments = with_two_dashes(sys.argv[1:] if argv is None else argv)
+    options, rest = _parser().parse_known_args(arguments)
+    return guarded(PROGRAM, lambda: run(options, rest))
+
+
+def run(options: argparse.Namespace, pass_flags: Sequence[str]) -> int:
+    """The whole command in this process; ``pass_flags`` are the arguments that must be names of passes."""
+    from ..passes.pipeline_text import PipelineError
+    from . import listing
+
+    try:
+        if options.show_dialects:
+            return listing.show_dialects()
+        if options.list_passes:
+            return listing.list_passes()
+        return _Job.prepare(options, pass_flags).run()
+    except PipelineError as error:
+        print(error, file=sys.stderr)
+    except (InputError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        text = str(error)
+        print(text if ": error: " in text else f"{PROGRAM}: error: {text}", file=sys.stderr)
+    return 1
+
+
+@dataclass
+class _Job:
+    """One invocation on one input."""
+
+    options: argparse.Namespace
+    source: Source
+    context: ir.Context
+    pipeline: ParsedPipeline | None
+    instrumentation: list[Instrumentation]
+    timing: Timing
+    verify_each: bool
+    outputs: list[bytes] = field(default_factory=list)
+
+    @classmethod
+    def prepare(cls, options: argparse.Namespace, flags: Sequence[str]) -> _Job:
+        from .instrumentation import Timing
+        from .pass_flags import boolean, pipeline_of
+
+        timing = Timing()
+        source = read(options.input)
+        doing(f"{source.name}:1:1")
+        if source.bytecode and options.split_input_file:
+            raise InputError(f"{source.name}: error: bytecode cannot be split")
+        verify_each = boolean("--verify-each", options.verify_each) and not options.no_verify
+        with timing.phase("Set-up"):
+            from ..dialect import make_context
+
+            context = make_context()
+        context.allow_unregistered_dialects = options.allow_unregistered_dialect
+        with context, context.attach_diagnostic_handler(lambda diagnostic: True):
+            pipeline = pipeline_of(options.pass_pipeline, flags)
+        return cls(options, source, context, pipeline, _instrumentation(options, timing, context), timing, verify_each)
+
+    def run(self) -> int:
+        chunks = list(self.source.chunks()) if self.options.split_input_file else [self.source.text]
+        good = True
+        for chunk in chunks:
+            good &= self._check(chunk) if self.options.verify_diagnostics else self._process_loudly(chunk)
+        if good or self.options.output == "-":
+            with self.timing.phase("Output"):
+                self._write()
+        if self.options.mlir_timing:
+            print(self.timing.report(), file=sys.stderr)
+        return 0 if good else 1
+
+    def _say(self, diagnostic: Diagnostic) -> None:
+        print(self.source.render(diagnostic), file=sys.stderr)
+
+    def _process_loudly(self, chunk: str) -> bool:
+        with collecting(self.context, self._say, self.options.tma_remarks) as said:
+            problem = self._process(chunk)
+            if problem and (not said.failed or problem.message.startswith("internal error")):
+                self._say(problem)
+        return not problem and not said.failed
+
+    def _check(self, chunk: str) -> bool:
+        from .verify_diagnostics import mismatches
+
+        with collecting(self.context, remarks=self.options.tma_remarks) as collected:
+            problem = self._process(chunk)
+        said = collected.seen
+        if problem and (not collected.failed or problem.message.startswith("internal error")):
+            said = [*said, problem]
+        wrong = mismatches(chunk, self.source.name, said, self.options.verify_diagnostics == "only-expected")
+        for each in wrong:
+            self._say(each)
+        return not wrong
+
+    def _process(self, chunk: str) -> Diagnostic | None:
+        """Run one part. What failed, for when no diagnostic says it; None when all went well."""
+        from mlir import ir
+
+        from ..passes.pipeline import PassCrash
+
+        try:
+            with self.timing.phase("Parser"):
+                module = self._parse(chunk)
+        except ir.MLIRError:
+            return silent_parse_failure(self.source, chunk)
+        if not self.options.no_verify and not self._tile_verify(module.operation):
+            return Diagnostic("error", None, "tile-verify failed")
+        if self.pipeline:
+            doing(f"{self.source.name}:{_first_line(chunk)}:1: while running {self.pipeline}"[:400])
+            try:
+                self.pipeline.run(module.operation, self.verify_each, self.instrumentation)
+            except ir.MLIRError:
+                return Diagnostic("error", None, "the pass pipeline failed and no pass said why")
+            except PassCrash as error:
+                if "TMA_TRACEBACK" in os.environ:
+                    raise
+                return Diagnostic("error", None, f"internal error: {error}")
+        doing(f"{self.source.name}:{_first_line(chunk)}:1: while printing")
+        with self.timing.phase("Output"):
+            self.outputs.append(self._print(module.operation))
+        return None
+
+    def _parse(self, chunk: str) -> ir.Module:
+        from mlir import ir
+
+        doing(f"{self.source.name}:{_first_line(chunk)}:1: while parsing")
+        with self.context:
+            if self.source.bytecode:
+                return ir.Module.parse(self.source.bytecode)
+            if self.options.split_input_file or self.source.name == "<stdin>":
+                return ir.Module.parse(chunk)
+            return ir.Module.parseFile(self.source.name)
+
+    def _tile_verify(self, op: ir.Operation) -> bool:
+        from ..diagnostics import report
+        from ..errors import TileError, TileErrors
+        from ..passes.tile_verify import PASS
+
+        try:
+            with self.timing.phase("tile-verify"):
+                PASS.run(op, {})
+        except (TileError, TileErrors) as error:
+            report(error)
+            return False
+        return True
+
+    def _print(self, op: ir.Operation) -> bytes:
+        if not self.options.emit_bytecode:
+            return op.get_asm(binary=True, **_print_options(self.options)).rstrip(b"\n") + b"\n\n"
+        import io
+
+        stream = io.BytesIO()
+        op.write_bytecode(stream)
+        return stream.getvalue()
+
+    def _write(self) -> None:
+        data = (b"" if self.options.emit_bytecode else b"// -----\n").join(self.outputs)
+        if self.options.output == "-":
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            return
+        with open(self.options.output, "wb") as file:
+            file.write(data)
+
+
+def _first_line(chunk: str) -> int:
+    return len(chunk) - len(chunk.lstrip("\n")) + 1
+
+
+def _print_options(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "enable_debug_info": options.mlir_print_debuginfo,
+        "print_generic_op_form": options.mlir_print_op_generic,
+    }
+
+
+def _instrumentation(options: argparse.Namespace, timing: Timing, context: ir.Context) -> list[Instrumentation]:
+    from .instrumentation import PrintIR
+    from .pass_flags import known_passes
+
+    wanted: list[Instrumentation] = [timing] if options.mlir_timing else []
+    with context:
+        before = known_passes("--mlir-print-ir-before", options.mlir_print_ir_before)
+        after = known_passes("--mlir-print-ir-after", options.mlir_print_ir_after)
+    printer = PrintIR(
+        sys.stderr,
+        None if options.mlir_print_ir_before_all else before,
+        None if options.mlir_print_ir_after_all else after,
+        options.mlir_print_ir_after_failure,
+        _print_options(options),
+    )
+    if (printer.before_names, printer.after_names, printer.after_failure) != (frozenset(), frozenset(), False):
+        wanted.append(printer)
+    return wanted
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        sys.exit(main())

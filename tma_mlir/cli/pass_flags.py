@@ -1,0 +1,85 @@
+"""Passes as flags: ``--canonicalize --tile-plan-copies='option=value'`` becomes a pipeline on the module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .source import InputError
+
+if TYPE_CHECKING:
+    from ..passes.pipeline import ParsedPipeline
+
+_MODULE = "builtin.module"
+
+
+def with_two_dashes(arguments: Sequence[str]) -> list[str]:
+    """mlir-opt also takes ``-canonicalize``; argparse would read that as a row of one-letter flags."""
+    return [f"-{each}" if re.match(r"-[a-z][\w-]*[\w](=|$)", each) else each for each in arguments]
+
+
+def boolean(flag: str, text: str) -> bool:
+    known = {"true": True, "1": True, "false": False, "0": False}
+    if text.lower() not in known:
+        raise InputError(f"{flag} takes true or false, not '{text}'")
+    return known[text.lower()]
+
+
+def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None:
+    """The checked pipeline of ``--pass-pipeline`` or of single-pass flags; None when neither is given.
+
+    A pass restricted to another operation than the module is nested in it, as mlir-opt does. Needs a current context.
+    ``PipelineError`` or ``InputError`` says what is wrong.
+    """
+    from ..passes.pipeline import parse_pipeline
+    from ..passes.pipeline_check import check
+
+    if text is not None and flags:
+        raise InputError(f"--pass-pipeline cannot be combined with the flag '{flags[0]}'")
+    if flags:
+        text = f"{_MODULE}({','.join(map(_element, flags))})"
+    if text is None:
+        return None
+    pipeline = parse_pipeline(text)
+    check(pipeline)
+    return pipeline
+
+
+def known_passes(flag: str, values: Sequence[str]) -> frozenset[str]:
+    """Names of passes out of ``values`` (each one name or several with commas); ``InputError`` if there is no such."""
+    names = frozenset(name.strip() for value in values for name in value.split(","))
+    for name in sorted(names):
+        if _anchor(name) is None:
+            raise InputError(f"{flag}: there is no pass '{name}'{_hint(name)}")
+    return names
+
+
+def _element(flag: str) -> str:
+    name, _, options = flag.lstrip("-").partition("=")
+    anchor = _anchor(name) if flag.startswith("--") else None
+    if anchor is None:
+        known = "" if flag.startswith("--") else "; there can be one input file only"
+        raise InputError(f"unknown flag or pass '{flag}'{known or _hint(name)}")
+    element = f"{name}{{{options}}}" if options else name
+    return element if anchor in ("", _MODULE) else f"{anchor}({element})"
+
+
+def _anchor(name: str) -> str | None:
+    """The operation a pass of either kind runs on, "" if any, None if there is no such pass."""
+    from ..passes import registry
+    from ..passes.pipeline_check import required_anchor
+
+    entry = registry.find(name)
+    if entry:
+        return entry.anchor
+    return required_anchor(name) if re.fullmatch(r"[\w-]+", name) else None
+
+
+def _hint(name: str) -> str:
+    from ..passes import registry
+    from ..passes.pipeline_check import upstream_passes
+    from .opt import _parser
+
+    flags = {flag.lstrip("-") for flag in _parser()._option_string_actions}
+    return registry.suggest(name, {*upstream_passes(), *flags, *(entry.argument for entry in registry.entries())})

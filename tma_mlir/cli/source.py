@@ -1,0 +1,95 @@
+"""Input text of the command lines: reading it, splitting it, and showing a place in it. Imports no MLIR."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..diagnostics import Diagnostic, Place
+
+BYTECODE_MAGIC = b"ML\xefR"
+SEPARATOR = re.compile(r"^// -----[^\S\n]*$", re.MULTILINE)
+"""What ``--split-input-file`` splits at, as in mlir-opt."""
+
+
+class InputError(Exception):
+    """The input cannot be read; the text is a whole message."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input. ``name`` is the path, or ``<stdin>``; ``text`` is "" for bytecode."""
+
+    name: str
+    text: str
+    bytecode: bytes = b""
+
+    def chunks(self) -> Iterator[str]:
+        """The parts between separator lines, each after as many empty lines as bring its line numbers right."""
+        start = 0
+        for separator in [*SEPARATOR.finditer(self.text), None]:
+            end = separator.start() if separator else len(self.text)
+            yield "\n" * self.text.count("\n", 0, start) + self.text[start:end]
+            start = separator.end() if separator else end
+
+    def render(self, diagnostic: Diagnostic) -> str:
+        """``diagnostic`` as mlir-opt prints it: ``file:line:col: error: ...`` with the source line and a caret."""
+        shown = [self._render_one(diagnostic), *map(self._render_one, diagnostic.notes)]
+        return "\n".join(shown)
+
+    def _render_one(self, diagnostic: Diagnostic) -> str:
+        place = diagnostic.place
+        headline = f"{diagnostic.severity}: {diagnostic.message.rstrip()}"
+        if place is None or place.line == 0:
+            return f"{self.name}: {headline}"
+        if place.file not in ("-", self.name):
+            return f"{place}: {headline}"
+        line = self.line(place.line)
+        if line is None:
+            return f"{self.name}:{place.line}:{place.column}: {headline}"
+        # MLIR counts columns in bytes.
+        before = line.encode()[: place.column - 1].decode(errors="ignore")
+        caret = re.sub(r"[^\t]", " ", before) + "^"
+        return f"{self.name}:{place.line}:{place.column}: {headline}\n{line}\n{caret}"
+
+    def line(self, number: int) -> str | None:
+        """Line ``number`` (from 1); None past the end."""
+        lines = self.text.split("\n")
+        return lines[number - 1] if 1 <= number <= len(lines) else None
+
+
+def read(path: str) -> Source:
+    """The input at ``path``; ``-`` is standard input. ``InputError`` if it is missing or not UTF-8."""
+    name = "<stdin>" if path == "-" else path
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot open input file '{path}': {getattr(error, 'strerror', None) or error}") from None
+    if data.startswith(BYTECODE_MAGIC):
+        return Source(name, "", data)
+    try:
+        return Source(name, data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        message = f"{name}:{line}:{column}: error: byte 0x{data[error.start]:02x} is not UTF-8"
+        raise InputError(message) from None
+
+
+_UNQUOTED_TILE = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|(?<![\w#!@%$.])(tile\.\w+)')
+
+
+def silent_parse_failure(source: Source, chunk: str) -> Diagnostic:
+    """The error for input that MLIR refuses without a word: an IRDL operation written without quotes."""
+    for found in _UNQUOTED_TILE.finditer(chunk):
+        if found[1]:
+            line = chunk.count("\n", 0, found.start()) + 1
+            column = len(chunk[chunk.rfind("\n", 0, found.start()) + 1 : found.start()].encode()) + 1
+            message = f'{found[1]} has no custom syntax; write it in the generic form: "{found[1]}"(operands) '
+            message += "{attributes} : (operand types) -> ()"
+            return Diagnostic("error", Place(source.name, line, column), message)
+    what = "bytecode" if source.bytecode else "input"
+    return Diagnostic("error", Place(source.name, 1, 1), f"MLIR cannot parse this {what} and does not say why")
