@@ -131,7 +131,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
 
 
 def _attribute_problems(op: CopyAsyncOp) -> Iterator[str]:
-    names = [named.name for named in op.operation.attributes]
+    names = [str(getattr(named, "name", named)) for named in op.operation.attributes]
     for name in names:
         if name in _REQUIRED or "." in name:
             continue

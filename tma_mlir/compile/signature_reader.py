@@ -1,0 +1,91 @@
+"""Reads ``KernelSignature`` off a lowered kernel's attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlir import ir
+
+from ..dialect.memrefs import read_memref
+from ..dialect.plan_attr import read_parameter
+from ..dtypes import dtype
+from ..layout.expr import Expr, Symbol
+from ..plan import Condition, TensorMap
+from .signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+
+
+def read_signature(function: ir.Operation) -> KernelSignature:
+    """The signature of an ``llvm.func`` (or ``gpu.func``) that ``tile-descriptor-args`` has seen."""
+    attributes = function.attributes
+    return KernelSignature(
+        name=ir.StringAttr(attributes["sym_name"]).value,
+        tensor_maps=tuple(_tensor_map(each) for each in ir.ArrayAttr(attributes["tile.descriptors"])),
+        arguments=tuple(_argument(ir.TypeAttr(each).value) for each in ir.ArrayAttr(attributes["tile.arguments"])),
+        bare_pointers=ir.BoolAttr(attributes["tile.bare_pointers"]).value if "tile.bare_pointers" in attributes else True,
+        grid=_triple(attributes, "gpu.known_grid_size", "known_grid_size"),
+        block=_triple(attributes, "gpu.known_block_size", "known_block_size"),
+        cluster=_triple(attributes, "nvvm.cluster_dim", "known_cluster_size"),
+        dynamic_shared_bytes=_number(attributes, "tile.dynamic_shared_bytes"),
+    )
+
+
+def _triple(attributes: ir.OpAttributeMap, *names: str) -> tuple[int, int, int] | None:
+    for name in names:
+        if name in attributes:
+            x, y, z = [*ir.DenseI32ArrayAttr(attributes[name]), 1, 1][:3]
+            return x, y, z
+    return None
+
+
+def _number(attributes: ir.OpAttributeMap, name: str) -> int:
+    return ir.IntegerAttr(attributes[name]).value if name in attributes else 0
+
+
+def _argument(type_: ir.Type) -> MemRefArgument | ScalarArgument:
+    if str(type_).startswith("memref"):
+        memref = read_memref(type_)
+        assert memref is not None, f"kernel argument of type {type_}"
+        return MemRefArgument(dtype(memref.element), memref.shape, memref.strides, memref.offset)
+    return ScalarArgument(dtype("i64" if str(type_) == "index" else str(type_)))
+
+
+def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:
+    argument, map_, checks = read_parameter(attribute)
+    rename = {"global.": f"arg{argument}."}
+
+    def renamed(value: Expr | int) -> Expr | int:
+        return _renamed(value, rename)
+
+    return TensorMapArgument(
+        argument,
+        TensorMap(
+            data_type=map_.data_type,
+            dims=tuple(map(renamed, map_.dims)),
+            strides_bytes=tuple(map(renamed, map_.strides_bytes)),
+            box=map_.box,
+            element_strides=map_.element_strides,
+            swizzle=map_.swizzle,
+            l2_promotion=map_.l2_promotion,
+            oob_fill=map_.oob_fill,
+            base_offset_bytes=renamed(map_.base_offset_bytes),
+        ),
+        tuple(
+            Condition(renamed(each.value), each.finding, each.divisor, each.low, each.high)  # type: ignore[arg-type]
+            for each in checks
+        ),
+    )
+
+
+def _renamed(value: Expr | int, prefixes: Mapping[str, str]) -> Expr | int:
+    if isinstance(value, int):
+        return value
+
+    def rename(symbol: Symbol) -> Symbol:
+        for old, new in prefixes.items():
+            if symbol.name.startswith(old):
+                name = new + symbol.name[len(old) :]
+                return Symbol(name, symbol.low, symbol.high, symbol.divisor, symbol.host)
+        return symbol
+
+    terms = tuple((tuple(map(rename, symbols)), coefficient) for symbols, coefficient in value.terms)
+    return Expr(terms, value.denominator)

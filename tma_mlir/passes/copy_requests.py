@@ -1,0 +1,154 @@
+"""From ``tile.copy_async`` to the planner's ``CopyRequest``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
+from ..dialect.memrefs import MemRef, read_memref
+from ..dialect.regions import shared_sizes
+from ..dialect.tile import CopyAsyncOp
+from ..dtypes import dtype
+from ..layout.atoms import address_swizzle, atom_layout
+from ..layout.expr import Expr, Symbol
+from ..layout.layout import AddressSwizzle, Layout
+from ..plan.copy_request import CopyRequest, Direction, Region
+from ..plan.tensor_map import OobFill
+from .index_facts import Facts, facts_of
+from .shared_tiles import placement
+
+L2_PROMOTIONS = (0, 64, 128, 256)
+"""Bytes, by ``CUtensorMapL2promotion``."""
+DEFAULT_L2_PROMOTION = 2
+"""128 B: measured best on an H200; 256 B costs 4 % on read-only streams."""
+
+
+def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
+    """The question to the planner. Symbols are named ``global.dim<d>``, ``global.stride<d>``, ``global.offset`` (known to
+    the host) and ``source_offset<d>``, ``destination_offset<d>`` (known in the kernel). ``copy`` must have passed
+    ``tile-verify``.
+    """
+    source, destination = _memref(copy.source), _memref(copy.destination)
+    is_load = destination.space == "shared"
+    global_, shared = (source, destination) if is_load else (destination, source)
+    tile = copy.destination if is_load else copy.source
+    attributes = copy.operation.attributes
+    element = dtype(global_.element)
+    assume = _assumptions(attributes)
+
+    source_starts = _starts("source_offset", copy.source_offsets, assume.get("source_offsets", ()))
+    destination_starts = _starts("destination_offset", copy.destination_offsets, assume.get("destination_offsets", ()))
+    inner_sizes = shared_sizes(copy.sizes, shared.rank)
+    assert inner_sizes is not None, "tile-verify admits only sizes that fit"
+    shared_shape = tuple(extent for extent in shared.shape if extent is not None)
+    shared_name, global_name = ("destination", "source") if is_load else ("source", "destination")
+    shared_layout, swizzle = _shared_layout(attributes, shared_name, shared, shared_shape, element.bytes)
+    global_shape, global_layout = _global_layout(attributes, global_name, global_, assume)
+
+    oob = ir.StringAttr(attributes["oob"]).value if "oob" in attributes else "zero"
+    promotion = DEFAULT_L2_PROMOTION
+    if "l2_promotion" in attributes:
+        promotion = L2_PROMOTIONS.index(ir.IntegerAttr(attributes["l2_promotion"]).value)
+    return CopyRequest(
+        dtype=element,
+        direction=Direction.LOAD if is_load else Direction.STORE,
+        global_shape=global_shape,
+        global_layout=global_layout,
+        global_region=Region(source_starts if is_load else destination_starts, tuple(copy.sizes)),
+        shared_shape=shared_shape,
+        shared_layout=shared_layout,
+        shared_region=Region(destination_starts if is_load else source_starts, tuple(inner_sizes)),
+        shared_swizzle=swizzle,
+        shared_base_alignment_bytes=placement(tile, element.bytes).known_alignment_bytes,
+        oob_fill=OobFill.NAN if oob == "nan" else OobFill.ZERO,
+        in_bounds="in_bounds" in attributes,
+        l2_promotion=promotion,
+        variant=ir.StringAttr(attributes["variant"]).value if "variant" in attributes else "auto",
+        chip=chip,
+    )
+
+
+def offset_values(copy: CopyAsyncOp) -> dict[str, ir.Value]:
+    """The dynamic offsets by symbol name, for building coordinates."""
+    values: dict[str, ir.Value] = {}
+    for prefix, offsets in (("source_offset", copy.source_offsets), ("destination_offset", copy.destination_offsets)):
+        values.update({f"{prefix}{d}": each for d, each in enumerate(offsets) if not isinstance(each, int)})
+    return values
+
+
+def _memref(value: ir.Value) -> MemRef:
+    memref = read_memref(value.type)
+    assert memref is not None, "tile-verify admits only strided memrefs"
+    return memref
+
+
+def _assumptions(attributes: ir.OpAttributeMap) -> dict[str, tuple[int, ...]]:
+    if "assume" not in attributes:
+        return {}
+    entries = {}
+    for named in ir.DictAttr(attributes["assume"]):
+        values = list(named.attr) if isinstance(named.attr, ir.ArrayAttr) else [named.attr]
+        entries[named.name] = tuple(value.value for value in values)
+    return entries
+
+
+def _assumed(assumed: Sequence[int], index: int) -> int:
+    return assumed[index] if index < len(assumed) else 1
+
+
+def _starts(prefix: str, offsets: list[int | ir.Value], assumed: Sequence[int]) -> tuple[Expr | int, ...]:
+    starts: list[Expr | int] = []
+    for dimension, offset in enumerate(offsets):
+        if isinstance(offset, int):
+            starts.append(offset)
+            continue
+        facts = facts_of(offset)
+        if facts.constant is not None:
+            starts.append(facts.constant)
+            continue
+        starts.append(_symbol(f"{prefix}{dimension}", facts, _assumed(assumed, dimension), host=False))
+    return tuple(starts)
+
+
+def _symbol(name: str, facts: Facts, assumed: int, *, host: bool) -> Expr | int:
+    divisor = math.lcm(facts.divisor, assumed) if facts.divisor else assumed
+    return Expr.of(Symbol(name, facts.low, facts.high, divisor, host))
+
+
+def _global_layout(
+    attributes: ir.OpAttributeMap, name: str, memref: MemRef, assume: dict[str, tuple[int, ...]]
+) -> tuple[tuple[Expr | int, ...], Layout]:
+    def value(kind: str, dimension: int, given: int | None, low: int) -> Expr | int:
+        if given is not None:
+            return given
+        assumed = _assumed(assume.get(f"global_{'sizes' if kind == 'dim' else 'strides'}", ()), dimension)
+        return _symbol(f"global.{kind}{dimension}", Facts(low=low), assumed, host=True)
+
+    shape = tuple(value("dim", d, extent, 0) for d, extent in enumerate(memref.shape))
+    strides = tuple(value("stride", d, stride, 0) for d, stride in enumerate(memref.strides))
+    offset = memref.offset
+    if offset is None:
+        offset = _symbol("global.offset", Facts(low=0), _assumed(assume.get("global_offset", ()), 0), host=True)
+    if (layout_name := f"{name}_layout") in attributes:
+        layout = LayoutAttr(attributes[layout_name])
+        return shape, Layout(layout.extents, layout.strides, offset)
+    return shape, Layout(shape, strides, offset)
+
+
+def _shared_layout(
+    attributes: ir.OpAttributeMap, name: str, memref: MemRef, shape: tuple[int, ...], element_bytes: int
+) -> tuple[Layout, AddressSwizzle | None]:
+    """Layout from the start of the tile, and the swizzle on its addresses."""
+    swizzle = address_swizzle(SwizzleAttr(attributes["swizzle"]).mode) if "swizzle" in attributes else None
+    if (layout_name := f"{name}_layout") in attributes:
+        attribute = attributes[layout_name]
+        if AtomsAttr.isinstance(attribute):
+            mode = AtomsAttr(attribute).mode
+            return atom_layout(shape, element_bytes, mode), address_swizzle(mode)
+        layout = LayoutAttr(attribute)
+        return Layout(layout.extents, layout.strides), swizzle
+    strides = tuple(stride for stride in memref.strides if stride is not None)
+    return Layout(shape, strides), swizzle

@@ -1,0 +1,69 @@
+"""Descriptors inside kernels: their nvgpu type, and one ``tile.create_descriptor`` for each distinct one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..dialect.plan_attr import parameter_text
+from ..dialect.tile import CreateDescriptorOp
+from ..dtypes import dtype
+from ..plan import Condition, OobFill, Swizzle, TensorMap
+
+_SWIZZLES = {
+    Swizzle.NONE: "none",
+    Swizzle.B32: "swizzle_32b",
+    Swizzle.B64: "swizzle_64b",
+    Swizzle.B128: "swizzle_128b",
+}
+_L2 = ("none", "l2promo_64b", "l2promo_128b", "l2promo_256b")
+_ELEMENTS = {
+    "UINT8": "i8", "UINT16": "i16", "UINT32": "i32", "INT32": "i32", "UINT64": "i64", "INT64": "i64",
+    "FLOAT16": "f16", "FLOAT32": "f32", "FLOAT64": "f64", "BFLOAT16": "bf16",
+    "FLOAT32_FTZ": "f32", "TFLOAT32": "f32", "TFLOAT32_FTZ": "f32",
+}  # fmt: skip
+
+
+def nvgpu_says(map_: TensorMap, element: str) -> bool:
+    """Whether nvgpu's operations can issue this tensor map on a memref of ``element``.
+
+    They take the memref's own element type, four swizzles, an inner box of exactly the swizzle's span, and dense boxes.
+    """
+    return (
+        dtype(element).driver == map_.data_type
+        and map_.swizzle in _SWIZZLES
+        and map_.swizzle.span_bytes in (0, map_.inner_box_bytes)
+        and all(step == 1 for step in map_.element_strides)
+    )
+
+
+def descriptor_type(map_: TensorMap, element: str) -> ir.Type:
+    """``!nvgpu.tensormap.descriptor`` for ``map_``; the box in memref order. Where nvgpu cannot describe the map the type
+    still names its box, and only nvvm operations use it."""
+    kind = element if nvgpu_says(map_, element) else _ELEMENTS[map_.data_type]
+    box = "x".join(map(str, reversed(map_.box)))
+    swizzle = _SWIZZLES.get(map_.swizzle, "none")
+    oob = "nan" if map_.oob_fill is OobFill.NAN else "zero"
+    return ir.Type.parse(
+        f"!nvgpu.tensormap.descriptor<tensor = memref<{box}x{kind}, #gpu.address_space<workgroup>>, "
+        f"swizzle = {swizzle}, l2promo = {_L2[map_.l2_promotion]}, oob = {oob}, interleave = none>"
+    )
+
+
+class DescriptorPool:
+    """Descriptors made so far, by tensor and tensor map. They are placed at the top of their kernel."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[ir.BlockArgument, str], ir.Value] = {}
+
+    def get(self, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]) -> ir.Value:
+        """The descriptor of ``map_`` on the kernel argument, made if it is new."""
+        text = parameter_text(argument.arg_number, map_, checks)
+        key = (argument, text)
+        if key not in self._made:
+            element = str(ir.MemRefType(argument.type).element_type)
+            with ir.InsertionPoint.at_block_begin(argument.owner), argument.owner.owner.operation.location:
+                op = CreateDescriptorOp(descriptor_type(map_, element), argument, ir.Attribute.parse(text))
+            self._made[key] = op.descriptor
+        return self._made[key]

@@ -1,0 +1,143 @@
+"""Where the global side of a copy comes from: folding ``memref.subview`` into offsets, finding the kernel argument."""
+
+from __future__ import annotations
+
+from mlir import ir
+from mlir.dialects import arith
+
+from ..dialect.memrefs import read_memref
+from ..dialect.tile import DYNAMIC, CopyAsyncOp
+
+_VIEWS = frozenset(
+    ("memref.cast", "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape", "memref.subview")
+)
+
+
+def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
+    """The ``gpu.func`` argument that ``value`` is a view of, if the host can compute the view.
+
+    Views change the type only, so a view whose type is static, or a cast of the argument itself, will do.
+    """
+    while not isinstance(value.owner, ir.Block):
+        op = value.owner
+        if op.name not in _VIEWS:
+            return None
+        memref = read_memref(value.type)
+        static = memref is not None and None not in (*memref.shape, *memref.strides, memref.offset)
+        if not static and op.name != "memref.cast":
+            return None
+        value = op.operands[0]
+    argument = ir.BlockArgument(value)
+    function = argument.owner.owner
+    if function is None or function.name != "gpu.func":
+        return None
+    count = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)
+    return argument if argument.arg_number < count else None
+
+
+def fold_global_subviews(copy: CopyAsyncOp) -> CopyAsyncOp:
+    """``copy`` with ``memref.subview`` producers of its global side turned into offsets; the old operation is erased.
+
+    A subview lies inside its source, so a region inside the subview is in bounds. A region that may leave the subview
+    is not folded: outside of the subview is out of bounds, wherever the source ends.
+    """
+    while (folded := _fold_once(copy)) is not None:
+        copy = folded
+    return copy
+
+
+def _fold_once(copy: CopyAsyncOp) -> CopyAsyncOp | None:
+    global_is_source = _is_global(copy.source)
+    tensor = copy.source if global_is_source else copy.destination
+    if isinstance(tensor.owner, ir.Block) or tensor.owner.name != "memref.subview":
+        return None
+    view = tensor.owner
+    strides = list(ir.DenseI64ArrayAttr(view.attributes["static_strides"]))
+    offsets = copy.source_offsets if global_is_source else copy.destination_offsets
+    view_sizes = list(ir.DenseI64ArrayAttr(view.attributes["static_sizes"]))
+    kept = _kept_dimensions(view, view_sizes, tensor.type)
+    if any(stride != 1 for stride in strides) or kept is None:
+        return None
+    for offset, size, dimension in zip(offsets, copy.sizes, kept, strict=True):
+        inside = isinstance(offset, int) and offset >= 0 and offset + size <= view_sizes[dimension]
+        if not inside:
+            return None
+    # Operand segments of memref.subview: source, offsets, sizes, strides.
+    dynamic = iter(list(view.operands)[1:])
+    view_offsets: list[int | ir.Value] = [
+        next(dynamic) if each == DYNAMIC else each for each in ir.DenseI64ArrayAttr(view.attributes["static_offsets"])
+    ]
+    sizes = [1] * len(view_sizes)
+    with ir.InsertionPoint(copy.operation), copy.operation.location:
+        for position, dimension in enumerate(kept):
+            view_offsets[dimension] = _sum(view_offsets[dimension], offsets[position])
+            sizes[dimension] = copy.sizes[position]
+        return _rebuild(copy, view.operands[0], global_is_source, view_offsets, sizes)
+
+
+def _is_global(value: ir.Value) -> bool:
+    memref = read_memref(value.type)
+    return memref is not None and memref.space == "global"
+
+
+def _kept_dimensions(view: ir.Operation, sizes: list[int], result: ir.Type) -> list[int] | None:
+    """Source dimensions that remain in a rank-reducing subview, found by size and stride."""
+    memref, source = read_memref(result), read_memref(view.operands[0].type)
+    if memref is None or source is None:
+        return None
+    if memref.rank == source.rank:
+        return list(range(memref.rank))
+    kept: list[int] = []
+    for dimension, (size, stride) in enumerate(zip(sizes, source.strides, strict=True)):
+        position = len(kept)
+        matches = (
+            position < memref.rank
+            and memref.shape[position] == (None if size == DYNAMIC else size)
+            and memref.strides[position] == stride
+        )
+        if matches:
+            kept.append(dimension)
+        elif size != 1:
+            return None
+    return kept if len(kept) == memref.rank else None
+
+
+def _sum(left: int | ir.Value, right: int | ir.Value) -> int | ir.Value:
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
+    if isinstance(right, int) and right == 0:
+        return left
+    if isinstance(left, int) and left == 0:
+        return right
+    index = ir.IndexType.get()
+    operands = [arith.constant(index, each) if isinstance(each, int) else each for each in (left, right)]
+    return arith.addi(*operands)
+
+
+def _rebuild(
+    copy: CopyAsyncOp, tensor: ir.Value, global_is_source: bool, offsets: list[int | ir.Value], sizes: list[int]
+) -> CopyAsyncOp:
+    replaced = {"static_source_offsets", "static_destination_offsets", "sizes", "operandSegmentSizes"}
+    attributes = copy.operation.attributes
+    kept = {name: attributes[name] for name in attribute_names(copy.operation) if name not in replaced}
+    kept["in_bounds"] = ir.UnitAttr.get()
+    rebuilt = CopyAsyncOp(
+        tensor if global_is_source else copy.source,
+        copy.destination if global_is_source else tensor,
+        sizes=sizes,
+        source_offsets=offsets if global_is_source else copy.source_offsets,
+        destination_offsets=copy.destination_offsets if global_is_source else offsets,
+        mbarrier=copy.mbarrier,
+        mbarrier_index=copy.mbarrier_index,
+        predicate=copy.predicate,
+        multicast_mask=copy.multicast_mask,
+        cache_hint=copy.cache_hint,
+        attributes=kept,
+    )
+    copy.operation.erase()
+    return rebuilt
+
+
+def attribute_names(op: ir.Operation) -> list[str]:
+    """Names of an operation's attributes; iterating them gives names in MLIR 22 and pairs later."""
+    return [str(getattr(each, "name", each)) for each in op.attributes]

@@ -1,0 +1,66 @@
+"""Pointers behind memrefs and mbarriers, for operations of the nvvm dialect.
+
+``unrealized_conversion_cast`` to the LLVM descriptor is what convert-nvgpu-to-nvvm itself emits; the casts cancel once
+memrefs are lowered, and no pointer passes through an integer.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+from mlir.dialects import arith, builtin, llvm
+
+from ..dialect.memrefs import read_memref
+from .index_builder import add, materialize
+
+_DYNAMIC_INDEX = -(2**31)
+"""``LLVM::GEPOp::kDynamicIndex``."""
+
+
+def _descriptor(rank: int, space: int) -> ir.Type:
+    pointer = f"ptr<{space}>" if space else "ptr"
+    arrays = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
+    return ir.Type.parse(f"!llvm.struct<({pointer}, {pointer}, i64{arrays})>")
+
+
+def _pointer_type(space: int) -> ir.Type:
+    return ir.Type.parse(f"!llvm.ptr<{space}>" if space else "!llvm.ptr")
+
+
+def _at(pointer: ir.Value, offset: int | ir.Value, element: ir.Type) -> ir.Value:
+    if isinstance(offset, int) and offset == 0:
+        return pointer
+    if isinstance(offset, int):
+        return llvm.getelementptr(pointer.type, pointer, [], [offset], element, 0)
+    i64 = ir.IntegerType.get_signless(64)
+    index = arith.index_cast(i64, offset)
+    return llvm.getelementptr(pointer.type, pointer, [index], [_DYNAMIC_INDEX], element, 0)
+
+
+def element_offset(memref: ir.Value) -> int | ir.Value:
+    """Offset in elements of a memref's first element from its aligned pointer."""
+    from mlir.dialects import memref as memref_dialect
+
+    layout = read_memref(memref.type)
+    assert layout is not None
+    if layout.offset is not None:
+        return layout.offset
+    return memref_dialect.extract_strided_metadata(memref)[1]
+
+
+def shared_pointer(tile: ir.Value, element_bytes: int, offset_bytes: int | ir.Value) -> ir.Value:
+    """``!llvm.ptr<3>`` to byte ``offset_bytes`` of a shared memref's first element."""
+    from .index_builder import multiply
+
+    layout = read_memref(tile.type)
+    assert layout is not None
+    struct = builtin.unrealized_conversion_cast([_descriptor(layout.rank, 3)], [tile])
+    base = llvm.extractvalue(_pointer_type(3), struct, [1])
+    offset = add(multiply(element_offset(tile), element_bytes), offset_bytes)
+    return _at(base, offset, ir.IntegerType.get_signless(8))
+
+
+def mbarrier_pointer(group: ir.Value, index: ir.Value) -> ir.Value:
+    """``!llvm.ptr<3>`` to one mbarrier of a group."""
+    struct = builtin.unrealized_conversion_cast([_descriptor(1, 3)], [group])
+    base = llvm.extractvalue(_pointer_type(3), struct, [1])
+    return _at(base, materialize(index), ir.IntegerType.get_signless(64))

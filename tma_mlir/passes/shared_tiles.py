@@ -1,0 +1,124 @@
+"""Where the shared side of a copy lives: its placement, what is known of its alignment, and raising it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mlir import ir
+
+from ..dialect.memrefs import read_memref
+from ..dialect.tile import DYNAMIC
+from .index_facts import Facts, facts_of, known
+
+MAX_ALIGNMENT = 1024
+"""Bytes; the period of the 128-byte swizzle, the largest alignment TMA asks for."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A shared tile: the operation or argument that reserves its memory, and the tile's distance from its start.
+
+    ``offset_divisor_bytes`` divides that distance; 0 when the tile starts where the memory does.
+    """
+
+    root: ir.Value
+    offset_divisor_bytes: int
+
+    @property
+    def known_alignment_bytes(self) -> int | None:
+        """Alignment the tile has when its memory has the largest one; None when the tile is the memory's start."""
+        return math.gcd(self.offset_divisor_bytes, MAX_ALIGNMENT) if self.offset_divisor_bytes else None
+
+
+def placement(tile: ir.Value, element_bytes: int) -> Placement:
+    """Follows views from ``tile`` to the memory they are views of."""
+    divisor = 0
+    while not isinstance(tile.owner, ir.Block):
+        op = tile.owner
+        if op.name in ("memref.subview", "memref.reinterpret_cast"):
+            divisor = math.gcd(divisor, _offset_facts(op).divisor * element_bytes)
+        elif op.name == "memref.view":
+            divisor = math.gcd(divisor, facts_of(op.operands[1]).divisor)
+        elif op.name not in ("memref.cast", "memref.expand_shape", "memref.collapse_shape"):
+            break
+        tile = op.operands[0]
+    return Placement(tile, divisor)
+
+
+def _offset_facts(op: ir.Operation) -> Facts:
+    """Offset in elements that a subview or reinterpret_cast adds to (or sets on) its source."""
+    offsets = list(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
+    dynamic = iter(list(op.operands)[1:])
+    values = [facts_of(next(dynamic)) if offset == DYNAMIC else known(offset) for offset in offsets]
+    if op.name == "memref.reinterpret_cast":
+        return values[0]
+    source = read_memref(op.operands[0].type)
+    if source is None:
+        return Facts()
+    divisor = 0
+    for value, stride in zip(values, source.strides, strict=True):
+        divisor = math.gcd(divisor, value.divisor * (1 if stride is None else stride))
+    return Facts(divisor=divisor)
+
+
+def is_dynamic_shared_memory(root: ir.Value) -> bool:
+    return not isinstance(root.owner, ir.Block) and root.owner.name == "gpu.dynamic_shared_memory"
+
+
+def raise_alignment(root: ir.Value, alignment_bytes: int) -> bool:
+    """Makes the memory behind ``root`` start at a multiple of ``alignment_bytes``; False where that is not ours to do.
+
+    Dynamic shared memory always gets the largest alignment when the kernel is finished.
+    """
+    if isinstance(root.owner, ir.Block):
+        return _raise_attribution(ir.BlockArgument(root), alignment_bytes)
+    if is_dynamic_shared_memory(root):
+        return True
+    if root.owner.name != "memref.get_global":
+        return False
+    symbol = ir.FlatSymbolRefAttr(root.owner.attributes["name"]).value
+    declaration = _lookup(root.owner, symbol)
+    if declaration is None:
+        return False
+    attributes = declaration.attributes
+    current = ir.IntegerAttr(attributes["alignment"]).value if "alignment" in attributes else 0
+    if current < alignment_bytes:
+        attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment_bytes)
+    return True
+
+
+def _lookup(user: ir.Operation, symbol: str) -> ir.Operation | None:
+    parent = user.parent
+    while parent is not None:
+        operation = parent.operation
+        if operation.name in ("gpu.module", "builtin.module"):
+            for candidate in operation.regions[0].blocks[0].operations:
+                attributes = candidate.operation.attributes
+                if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == symbol:
+                    return candidate.operation
+        parent = operation.parent
+    return None
+
+
+def _raise_attribution(argument: ir.BlockArgument, alignment_bytes: int) -> bool:
+    """Workgroup attributions follow the arguments of a ``gpu.func``."""
+    function = argument.owner.owner
+    if function is None or function.name != "gpu.func":
+        return False
+    attributes = function.operation.attributes
+    inputs = len(ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value).inputs)
+    count = ir.IntegerAttr(attributes["workgroup_attributions"]).value if "workgroup_attributions" in attributes else 0
+    position = argument.arg_number - inputs
+    if not 0 <= position < count:
+        return False
+    each = [ir.DictAttr.get({})] * count
+    if "workgroup_attrib_attrs" in attributes:
+        each = [ir.DictAttr(entry) for entry in ir.ArrayAttr(attributes["workgroup_attrib_attrs"])]
+    entries = {str(getattr(named, "name", named)): each[position][str(getattr(named, "name", named))] for named in each[position]}
+    current = ir.IntegerAttr(entries["llvm.align"]).value if "llvm.align" in entries else 0
+    if current < alignment_bytes:
+        entries["llvm.align"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment_bytes)
+        each[position] = ir.DictAttr.get(entries)
+        attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get(each)
+    return True

@@ -1,0 +1,43 @@
+"""``tile-assemble``: PTX objects of ``gpu.binary`` become cubins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import gpu
+
+from ..chips import DEFAULT_CHIP
+from ..compile.assemble import AssemblerError, assemble
+from ..errors import TileError
+from .copies import collect
+from .registry import Option, Pass
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    for binary in collect(op, ("gpu.binary",)):
+        objects = []
+        for attribute in ir.ArrayAttr(binary.attributes["objects"]):
+            object_ = gpu.ObjectAttr(attribute)
+            try:
+                cubin = assemble(ptx_of(object_), options["chip"])
+            except AssemblerError as error:
+                raise TileError(binary.location, str(error)) from None
+            with op.context:
+                objects.append(gpu.ObjectAttr.get(object_.target, 2, cubin.data, object_.properties))
+        binary.attributes["objects"] = ir.ArrayAttr.get(objects, op.context)
+
+
+def ptx_of(object_: gpu.ObjectAttr) -> str:
+    """The PTX text in an object, without the terminating zero that LLVM adds."""
+    data = object_.object
+    return (data if isinstance(data, bytes) else data.encode()).rstrip(b"\0").decode()
+
+
+PASS = Pass(
+    "tile-assemble",
+    "Assemble the PTX in gpu.binary into cubins, in process.",
+    run,
+    options=(Option("chip", str, DEFAULT_CHIP, "architecture to assemble for"),),
+)

@@ -1,0 +1,74 @@
+"""``tile-descriptor-args``: descriptors become kernel parameters, first in the list, with a recipe for the host.
+
+The recipe is two attributes of the kernel that survive lowering: ``tile.arguments`` (the types of the user's arguments)
+and ``tile.descriptors`` (one ``#tile.tensor_map`` per descriptor parameter). ``compile.signature_reader`` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import builtin
+
+from ..dialect.tile import CreateDescriptorOp
+from ..errors import TileError
+from .copies import collect
+from .registry import Pass
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    launched = {
+        ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1]: launch for launch in collect(op, ("gpu.launch_func",))
+    }
+    for function in collect(op, ("gpu.func",)):
+        if "gpu.kernel" not in function.attributes and "kernel" not in function.attributes:
+            continue
+        if "tile.arguments" in function.attributes:
+            continue
+        name = ir.StringAttr(function.attributes["sym_name"]).value
+        descriptors = [each.opview for each in collect(function, (CreateDescriptorOp.OPERATION_NAME,))]
+        if descriptors and name in launched:
+            raise TileError(
+                launched[name].location,
+                f"launches @{name}, whose descriptors become parameters that this launch does not pass. Launch it "
+                "through tma_mlir.runtime and drop the host function",
+            )
+        with function.context, function.location:
+            _rewrite(function, descriptors)
+
+
+def _rewrite(function: ir.Operation, descriptors: list[CreateDescriptorOp]) -> None:
+    block = function.regions[0].blocks[0]
+    type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+    inputs = list(type_.inputs)
+    attributes = function.attributes
+    attributes["tile.arguments"] = ir.ArrayAttr.get([ir.TypeAttr.get(each) for each in inputs])
+    attributes["tile.descriptors"] = ir.ArrayAttr.get([each.map for each in descriptors])
+    if not descriptors:
+        return
+    pointer = ir.Type.parse("!llvm.ptr")
+    old = list(block.arguments)
+    # Arguments can only be appended: append descriptors and a second set of the old ones, then erase the first set.
+    parameters = [block.add_argument(pointer, each.operation.location) for each in descriptors]
+    for argument in old:
+        argument.replace_all_uses_with(block.add_argument(argument.type, function.location))
+    del argument
+    with ir.InsertionPoint.at_block_begin(block):
+        for descriptor, parameter in zip(descriptors, parameters, strict=True):
+            value = builtin.unrealized_conversion_cast([descriptor.descriptor.type], [parameter])
+            descriptor.descriptor.replace_all_uses_with(value)
+    for descriptor in descriptors:
+        descriptor.operation.erase()
+    for _ in range(len(old)):
+        block.erase_argument(0)
+    attributes["function_type"] = ir.TypeAttr.get(
+        ir.FunctionType.get([pointer] * len(descriptors) + inputs, list(type_.results))
+    )
+    if "arg_attrs" in attributes:
+        empty = [ir.DictAttr.get({})] * len(descriptors)
+        attributes["arg_attrs"] = ir.ArrayAttr.get([*empty, *ir.ArrayAttr(attributes["arg_attrs"])])
+
+
+PASS = Pass("tile-descriptor-args", "Turn descriptors into byval kernel parameters with a recipe for the host.", run)
