@@ -1,0 +1,36 @@
+# `make demo` and `make test` do all of their own set-up: a virtual environment in .venv, re-used until
+# pyproject.toml changes. Needs Python 3.10 to 3.14 with venv and pip, nothing else.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 python3.10 python; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 15))' 2>/dev/null \
+	&& echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+WORKERS ?= auto
+PYTEST_FLAGS ?=
+
+.PHONY: demo test lint bench clean
+
+demo: $(READY)
+	$(BIN)/tma-run examples/copy_8x256.mlir
+
+# pytest runs the lit tests too (conftest.py); its closing line is the last.
+test: lint
+	$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_FLAGS)
+
+lint: $(READY)
+	$(BIN)/ruff check --quiet .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: $(READY)
+	$(BIN)/python bench/compile_time.py
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.10 to 3.14 with venv found; set PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build
