@@ -25,7 +25,7 @@ class AddressSwizzle:
     """``address ^= ((address >> shift) & mask) `` in CuTe's (B, M, S) terms on byte addresses.
 
     ``bits`` B address bits starting at bit ``base`` M are XORed with the B bits starting at ``base + shift``.
-    128B is (3, 4, 3), 64B (2, 4, 3), 32B (1, 4, 3).
+    128B is (3, 4, 3), 64B (2, 4, 3), 32B (1, 4, 3): ``swizzle.ADDRESS_SWIZZLES``.
     """
 
     bits: int

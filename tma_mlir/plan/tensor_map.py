@@ -7,28 +7,7 @@ from dataclasses import dataclass
 
 from ..dtypes import DRIVER_BYTES
 from ..layout.expr import Expr
-
-
-class Swizzle(enum.IntEnum):
-    """``CUtensorMapSwizzle``, with the driver's numbers."""
-
-    NONE = 0
-    B32 = 1
-    B64 = 2
-    B128 = 3
-    B128_ATOM_32B = 4
-    B128_ATOM_32B_FLIP_8B = 5
-    B128_ATOM_64B = 6
-
-    @property
-    def span_bytes(self) -> int:
-        """Bytes of one swizzled row, and the largest inner box; 0 without swizzle."""
-        return (0, 32, 64, 128, 128, 128, 128)[self]
-
-    @property
-    def label(self) -> str:
-        """The name in IR and in messages: ``none``, ``32B``, ``64B``, ``128B``, ``128B_atom_32B`` ..."""
-        return ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")[self]
+from ..layout.swizzle import Swizzle
 
 
 class OobFill(enum.IntEnum):
