@@ -13,7 +13,7 @@ from ..chips import DEFAULT_CHIP, chip
 from ..diagnostics import Diagnostic, Place, collecting, place_of
 from ..dialect import make_context
 from ..dialect.plan_attr import read_plan
-from ..passes.copies import collect, copies_in
+from ..passes.ir_access import collect, copies_in, enclosing
 from ..passes.pipeline import run_pipeline
 from ..passes.tile_assemble import ptx_of
 from ..plan import CopyPlan
@@ -129,10 +129,8 @@ def _plans(root: ir.Operation) -> tuple[PlannedCopy, ...]:
 
 
 def _kernel_name(op: ir.Operation) -> str:
-    parent = op.parent
-    while parent is not None and parent.operation.name != "gpu.func":
-        parent = parent.operation.parent
-    return "" if parent is None else ir.StringAttr(parent.operation.attributes["sym_name"]).value
+    function = enclosing(op, "gpu.func")
+    return "" if function is None else ir.StringAttr(function.attributes["sym_name"]).value
 
 
 def _signatures(root: ir.Operation) -> dict[str, KernelSignature]:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 
 from mlir import ir
 
-from ..dtypes import DTYPES
+from ..dtypes import DTYPES, dtype
+from ..layout.atoms import atom_layout
 from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from .memrefs import MemRef, read_memref
 from .regions import shared_sizes
@@ -80,7 +81,7 @@ def _integer_of(*allowed: int) -> Callable[[CopyAsyncOp, str], str | None]:
 
 
 def _unit(op: CopyAsyncOp, name: str) -> str | None:
-    return None if str(op.operation.attributes[name]) == "unit" else "is a flag and takes no value"
+    return None if isinstance(op.operation.attributes[name], ir.UnitAttr) else "is a flag and takes no value"
 
 
 def _layout(op: CopyAsyncOp, name: str) -> str | None:
@@ -214,6 +215,8 @@ def _layout_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
                 yield f"'{name}' gives swizzle atoms to global memory; only the shared side has them"
             elif "swizzle" in attributes and SwizzleAttr(attributes["swizzle"]).mode != AtomsAttr(attribute).mode:
                 yield f"'swizzle' {attributes['swizzle']} contradicts {attribute}. Drop 'swizzle': the atoms imply it"
+            else:
+                yield from _atom_problems(attribute, memref)
             continue
         layout = LayoutAttr(attribute)
         if len(layout.extents) != len(layout.strides):
@@ -225,6 +228,14 @@ def _layout_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
                 f"'{name}' covers {math.prod(layout.extents)} elements, the memref has "
                 f"{math.prod(e for e in memref.shape if e is not None)}"
             )
+
+
+def _atom_problems(attribute: ir.Attribute, memref: MemRef) -> Iterator[str]:
+    shape = tuple(extent for extent in memref.shape if extent is not None)
+    try:
+        atom_layout(shape, dtype(memref.element).bytes, AtomsAttr(attribute).mode)
+    except ValueError as error:
+        yield f"cannot store its shared side as {attribute}: {error}"
 
 
 def _completion_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:

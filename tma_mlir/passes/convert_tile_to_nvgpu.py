@@ -19,7 +19,7 @@ from ..dialect.plan_attr import read_plan
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
 from ..plan import CopyPlan, IssueGroup
-from .copies import copies_in
+from .ir_access import copies_in
 from .copy_requests import offset_values
 from .descriptors import DescriptorPool
 from .global_views import kernel_argument

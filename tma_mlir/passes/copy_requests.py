@@ -12,9 +12,10 @@ from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
-from ..layout.atoms import address_swizzle, atom_layout
+from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
 from ..layout.layout import AddressSwizzle, Layout
+from ..layout.swizzle import address_swizzle
 from ..plan.copy_request import CopyRequest, Direction, Region
 from ..plan.tensor_map import OobFill
 from .index_facts import Facts, facts_of

@@ -10,6 +10,7 @@ from ..dialect.plan_attr import parameter_text
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import dtype
 from ..plan import Condition, OobFill, Swizzle, TensorMap
+from .ir_access import block_owner
 
 _SWIZZLES = {
     Swizzle.NONE: "none",
@@ -63,7 +64,7 @@ class DescriptorPool:
         key = (argument, text)
         if key not in self._made:
             element = str(ir.MemRefType(argument.type).element_type)
-            with ir.InsertionPoint.at_block_begin(argument.owner), argument.owner.owner.operation.location:
+            with ir.InsertionPoint.at_block_begin(argument.owner), block_owner(argument).location:
                 op = CreateDescriptorOp(descriptor_type(map_, element), argument, ir.Attribute.parse(text))
             self._made[key] = op.descriptor
         return self._made[key]

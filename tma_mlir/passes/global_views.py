@@ -7,6 +7,7 @@ from mlir.dialects import arith
 
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import DYNAMIC, CopyAsyncOp
+from .ir_access import attribute_names, block_owner, defining_op, function_inputs
 
 _VIEWS = frozenset(
     ("memref.cast", "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape", "memref.subview")
@@ -18,8 +19,7 @@ def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
 
     Views change the type only, so a view whose type is static, or a cast of the argument itself, will do.
     """
-    while not isinstance(value.owner, ir.Block):
-        op = value.owner
+    while (op := defining_op(value)) is not None:
         if op.name not in _VIEWS:
             return None
         memref = read_memref(value.type)
@@ -27,12 +27,9 @@ def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
         if not static and op.name != "memref.cast":
             return None
         value = op.operands[0]
-    argument = ir.BlockArgument(value)
-    function = argument.owner.owner
-    if function is None or function.name != "gpu.func":
-        return None
-    count = len(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)
-    return argument if argument.arg_number < count else None
+    argument, function = ir.BlockArgument(value), block_owner(value)
+    is_input = function.name == "gpu.func" and argument.arg_number < len(function_inputs(function))
+    return argument if is_input else None
 
 
 def fold_global_subviews(copy: CopyAsyncOp) -> CopyAsyncOp:
@@ -49,9 +46,9 @@ def fold_global_subviews(copy: CopyAsyncOp) -> CopyAsyncOp:
 def _fold_once(copy: CopyAsyncOp) -> CopyAsyncOp | None:
     global_is_source = _is_global(copy.source)
     tensor = copy.source if global_is_source else copy.destination
-    if isinstance(tensor.owner, ir.Block) or tensor.owner.name != "memref.subview":
+    view = defining_op(tensor)
+    if view is None or view.name != "memref.subview":
         return None
-    view = tensor.owner
     strides = list(ir.DenseI64ArrayAttr(view.attributes["static_strides"]))
     offsets = copy.source_offsets if global_is_source else copy.destination_offsets
     view_sizes = list(ir.DenseI64ArrayAttr(view.attributes["static_sizes"]))
@@ -137,7 +134,3 @@ def _rebuild(
     copy.operation.erase()
     return rebuilt
 
-
-def attribute_names(op: ir.Operation) -> list[str]:
-    """Names of an operation's attributes; iterating them gives names in MLIR 22 and pairs later."""
-    return [str(getattr(each, "name", each)) for each in op.attributes]

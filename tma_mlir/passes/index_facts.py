@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from .ir_access import block_owner, defining_op, enclosing
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -124,9 +126,9 @@ def facts_of(value: ir.Value, depth: int = 32) -> Facts:
     offsets must not."""
     if depth == 0:
         return Facts()
-    if isinstance(value.owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return _block_argument(ir.BlockArgument(value), depth)
-    op = value.owner
     dialect, _, name = op.name.partition(".")
     if op.name in ("arith.constant", "index.constant"):
         attribute = op.attributes["value"]
@@ -155,18 +157,15 @@ def _gpu_id(op: ir.Operation) -> Facts:
 
 
 def _known_size(op: ir.Operation, attribute: str, axis: int) -> int | None:
-    parent = op.parent
-    while parent is not None:
-        if parent.name == "gpu.func":
-            attributes = parent.operation.attributes
-            return list(ir.DenseI32ArrayAttr(attributes[attribute]))[axis] if attribute in attributes else None
-        parent = parent.operation.parent
-    return None
+    function = enclosing(op, "gpu.func")
+    if function is None or attribute not in function.attributes:
+        return None
+    return list(ir.DenseI32ArrayAttr(function.attributes[attribute]))[axis]
 
 
 def _block_argument(argument: ir.BlockArgument, depth: int) -> Facts:
-    owner = argument.owner.owner
-    if owner is None or owner.name != "scf.for" or argument.arg_number != 0:
+    owner = block_owner(argument)
+    if owner.name != "scf.for" or argument.arg_number != 0:
         return Facts()
     low, high, step = (facts_of(owner.operands[i], depth - 1) for i in range(3))
     if step.low is None or step.low <= 0:

@@ -10,6 +10,7 @@ from mlir import ir
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import DYNAMIC
 from .index_facts import Facts, facts_of, known
+from .ir_access import block_owner, defining_op, enclosing, function_inputs
 
 MAX_ALIGNMENT = 1024
 """Bytes; the period of the 128-byte swizzle, the largest alignment TMA asks for."""
@@ -34,8 +35,7 @@ class Placement:
 def placement(tile: ir.Value, element_bytes: int) -> Placement:
     """Follows views from ``tile`` to the memory they are views of."""
     divisor = 0
-    while not isinstance(tile.owner, ir.Block):
-        op = tile.owner
+    while (op := defining_op(tile)) is not None:
         if op.name in ("memref.subview", "memref.reinterpret_cast"):
             divisor = math.gcd(divisor, _offset_facts(op).divisor * element_bytes)
         elif op.name == "memref.view":
@@ -63,7 +63,8 @@ def _offset_facts(op: ir.Operation) -> Facts:
 
 
 def is_dynamic_shared_memory(root: ir.Value) -> bool:
-    return not isinstance(root.owner, ir.Block) and root.owner.name == "gpu.dynamic_shared_memory"
+    op = defining_op(root)
+    return op is not None and op.name == "gpu.dynamic_shared_memory"
 
 
 def raise_alignment(root: ir.Value, alignment_bytes: int) -> bool:
@@ -71,14 +72,14 @@ def raise_alignment(root: ir.Value, alignment_bytes: int) -> bool:
 
     Dynamic shared memory always gets the largest alignment when the kernel is finished.
     """
-    if isinstance(root.owner, ir.Block):
+    op = defining_op(root)
+    if op is None:
         return _raise_attribution(ir.BlockArgument(root), alignment_bytes)
     if is_dynamic_shared_memory(root):
         return True
-    if root.owner.name != "memref.get_global":
+    if op.name != "memref.get_global":
         return False
-    symbol = ir.FlatSymbolRefAttr(root.owner.attributes["name"]).value
-    declaration = _lookup(root.owner, symbol)
+    declaration = _lookup(op, ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if declaration is None:
         return False
     attributes = declaration.attributes
@@ -89,33 +90,30 @@ def raise_alignment(root: ir.Value, alignment_bytes: int) -> bool:
 
 
 def _lookup(user: ir.Operation, symbol: str) -> ir.Operation | None:
-    parent = user.parent
-    while parent is not None:
-        operation = parent.operation
-        if operation.name in ("gpu.module", "builtin.module"):
-            for candidate in operation.regions[0].blocks[0].operations:
-                attributes = candidate.operation.attributes
-                if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == symbol:
-                    return candidate.operation
-        parent = operation.parent
+    table = enclosing(user, "gpu.module", "builtin.module")
+    while table is not None:
+        for candidate in table.regions[0].blocks[0].operations:
+            attributes = candidate.operation.attributes
+            if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == symbol:
+                return candidate.operation
+        table = enclosing(table, "gpu.module", "builtin.module")
     return None
 
 
 def _raise_attribution(argument: ir.BlockArgument, alignment_bytes: int) -> bool:
     """Workgroup attributions follow the arguments of a ``gpu.func``."""
-    function = argument.owner.owner
-    if function is None or function.name != "gpu.func":
+    function = block_owner(argument)
+    if function.name != "gpu.func":
         return False
-    attributes = function.operation.attributes
-    inputs = len(ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value).inputs)
+    attributes = function.attributes
     count = ir.IntegerAttr(attributes["workgroup_attributions"]).value if "workgroup_attributions" in attributes else 0
-    position = argument.arg_number - inputs
+    position = argument.arg_number - len(function_inputs(function))
     if not 0 <= position < count:
         return False
     each = [ir.DictAttr.get({})] * count
     if "workgroup_attrib_attrs" in attributes:
         each = [ir.DictAttr(entry) for entry in ir.ArrayAttr(attributes["workgroup_attrib_attrs"])]
-    entries = {str(getattr(named, "name", named)): each[position][str(getattr(named, "name", named))] for named in each[position]}
+    entries = {named.name: named.attr for named in each[position]}
     current = ir.IntegerAttr(entries["llvm.align"]).value if "llvm.align" in entries else 0
     if current < alignment_bytes:
         entries["llvm.align"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment_bytes)

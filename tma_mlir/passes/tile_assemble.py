@@ -11,7 +11,7 @@ from mlir.dialects import gpu
 from ..chips import DEFAULT_CHIP
 from ..compile.assemble import AssemblerError, assemble
 from ..errors import TileError
-from .copies import collect
+from .ir_access import collect
 from .registry import Option, Pass
 
 

@@ -14,7 +14,7 @@ from mlir.dialects import builtin
 
 from ..dialect.tile import CreateDescriptorOp
 from ..errors import TileError
-from .copies import collect
+from .ir_access import collect, function_inputs
 from .registry import Pass
 
 
@@ -41,8 +41,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 
 def _rewrite(function: ir.Operation, descriptors: list[CreateDescriptorOp]) -> None:
     block = function.regions[0].blocks[0]
-    type_ = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
-    inputs = list(type_.inputs)
+    inputs = function_inputs(function)
     attributes = function.attributes
     attributes["tile.arguments"] = ir.ArrayAttr.get([ir.TypeAttr.get(each) for each in inputs])
     attributes["tile.descriptors"] = ir.ArrayAttr.get([each.map for each in descriptors])
@@ -64,7 +63,7 @@ def _rewrite(function: ir.Operation, descriptors: list[CreateDescriptorOp]) -> N
     for _ in range(len(old)):
         block.erase_argument(0)
     attributes["function_type"] = ir.TypeAttr.get(
-        ir.FunctionType.get([pointer] * len(descriptors) + inputs, list(type_.results))
+        ir.FunctionType.get([pointer] * len(descriptors) + inputs, [])
     )
     if "arg_attrs" in attributes:
         empty = [ir.DictAttr.get({})] * len(descriptors)

@@ -12,7 +12,7 @@ from ..dialect.plan_attr import plan_text
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
 from ..plan import PlanDeclined, plan_copy
-from .copies import copies_in
+from .ir_access import copies_in
 from .copy_requests import copy_request
 from .global_views import fold_global_subviews
 from .registry import Option, Pass

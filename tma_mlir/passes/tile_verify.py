@@ -9,7 +9,7 @@ from mlir import ir
 
 from ..dialect.verifier import problems
 from ..errors import TileError, TileErrors
-from .copies import copies_in
+from .ir_access import copies_in
 from .registry import Pass
 
 

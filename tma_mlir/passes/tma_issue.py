@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlir import ir
-from mlir.dialects import arith, builtin, memref, nvgpu, nvvm
+from mlir.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
 
 from ..dialect.memrefs import read_memref
 from ..dtypes import dtype
-from ..plan import Swizzle, TensorMap
+from ..plan import TensorMap
 from .descriptors import nvgpu_says
 from .index_builder import add, exact_divide, materialize
-from .shared_pointers import element_offset, mbarrier_pointer, shared_pointer
+from .pointers import element_offset, element_pointer, mbarrier_pointer
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _box_view(issue: Issue, element: str) -> ir.Value:
 
 def _emit_nvvm(issue: Issue, element_bytes: int) -> None:
     i32 = ir.IntegerType.get_signless(32)
-    pointer = shared_pointer(issue.tile, element_bytes, issue.shared_offset_bytes)
+    pointer = element_pointer(issue.tile, element_bytes, 3, issue.shared_offset_bytes)
     descriptor = builtin.unrealized_conversion_cast([ir.Type.parse("!llvm.ptr")], [issue.descriptor])
     coordinates = [
         arith.constant(i32, each) if isinstance(each, int) else arith.index_cast(i32, each)
@@ -82,12 +82,8 @@ def _emit_nvvm(issue: Issue, element_bytes: int) -> None:
     if issue.mbarrier is None:
         nvvm.cp_async_bulk_tensor_global_shared_cta(descriptor, pointer, coordinates)
         return
-    from mlir.dialects import llvm
-
     cluster = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<7>"), pointer)
     assert issue.mbarrier_index is not None
     barrier = mbarrier_pointer(issue.mbarrier, issue.mbarrier_index)
     nvvm.cp_async_bulk_tensor_shared_cluster_global(cluster, descriptor, coordinates, barrier, [])
 
-
-__all__ = ["Issue", "Swizzle", "emit_issue"]

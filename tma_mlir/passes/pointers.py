@@ -1,4 +1,4 @@
-"""Pointers behind memrefs and mbarriers, for operations of the nvvm dialect.
+"""LLVM pointers behind memrefs and mbarriers, for operations of the nvvm dialect.
 
 ``unrealized_conversion_cast`` to the LLVM descriptor is what convert-nvgpu-to-nvvm itself emits; the casts cancel once
 memrefs are lowered, and no pointer passes through an integer.
@@ -7,10 +7,10 @@ memrefs are lowered, and no pointer passes through an integer.
 from __future__ import annotations
 
 from mlir import ir
-from mlir.dialects import arith, builtin, llvm
+from mlir.dialects import arith, builtin, llvm, memref
 
 from ..dialect.memrefs import read_memref
-from .index_builder import add, materialize
+from .index_builder import add, materialize, multiply
 
 _DYNAMIC_INDEX = -(2**31)
 """``LLVM::GEPOp::kDynamicIndex``."""
@@ -36,26 +36,20 @@ def _at(pointer: ir.Value, offset: int | ir.Value, element: ir.Type) -> ir.Value
     return llvm.getelementptr(pointer.type, pointer, [index], [_DYNAMIC_INDEX], element, 0)
 
 
-def element_offset(memref: ir.Value) -> int | ir.Value:
+def element_offset(value: ir.Value) -> int | ir.Value:
     """Offset in elements of a memref's first element from its aligned pointer."""
-    from mlir.dialects import memref as memref_dialect
-
-    layout = read_memref(memref.type)
+    layout = read_memref(value.type)
     assert layout is not None
-    if layout.offset is not None:
-        return layout.offset
-    return memref_dialect.extract_strided_metadata(memref)[1]
+    return layout.offset if layout.offset is not None else memref.extract_strided_metadata(value)[1]
 
 
-def shared_pointer(tile: ir.Value, element_bytes: int, offset_bytes: int | ir.Value) -> ir.Value:
-    """``!llvm.ptr<3>`` to byte ``offset_bytes`` of a shared memref's first element."""
-    from .index_builder import multiply
-
-    layout = read_memref(tile.type)
+def element_pointer(value: ir.Value, element_bytes: int, space: int, offset_bytes: int | ir.Value = 0) -> ir.Value:
+    """Pointer (to LLVM address space ``space``) to byte ``offset_bytes`` of a memref's first element."""
+    layout = read_memref(value.type)
     assert layout is not None
-    struct = builtin.unrealized_conversion_cast([_descriptor(layout.rank, 3)], [tile])
-    base = llvm.extractvalue(_pointer_type(3), struct, [1])
-    offset = add(multiply(element_offset(tile), element_bytes), offset_bytes)
+    struct = builtin.unrealized_conversion_cast([_descriptor(layout.rank, space)], [value])
+    base = llvm.extractvalue(_pointer_type(space), struct, [1])
+    offset = add(multiply(element_offset(value), element_bytes), offset_bytes)
     return _at(base, offset, ir.IntegerType.get_signless(8))
 
 

@@ -1,0 +1,49 @@
+"""``tile-finish-kernels``: puts back what the lowering to LLVM drops or gets wrong.
+
+convert-gpu-to-nvvm drops argument attributes, without which a descriptor is copied to local memory, where TMA faults;
+and it makes dynamic shared memory an internal global, which ptxas places on top of the static ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlir import ir
+
+from .ir_access import collect
+from .registry import Pass
+from .shared_tiles import MAX_ALIGNMENT
+
+_PARAMETER = "{llvm.align = 128 : i32, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}"
+"""A descriptor by value in constant memory. CUDA 13 declares CUtensorMap with 128-byte alignment (64 before)."""
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    with op.context:
+        for function in collect(op, ("llvm.func",)):
+            if "tile.descriptors" in function.attributes:
+                _mark_descriptors(function)
+        for global_ in collect(op, ("llvm.mlir.global",)):
+            _separate_dynamic_shared_memory(global_)
+
+
+def _mark_descriptors(function: ir.Operation) -> None:
+    attributes = function.attributes
+    count = len(ir.ArrayAttr(attributes["tile.descriptors"]))
+    if not count:
+        return
+    total = len(function.regions[0].blocks[0].arguments)
+    each = list(ir.ArrayAttr(attributes["arg_attrs"])) if "arg_attrs" in attributes else [ir.DictAttr.get({})] * total
+    attributes["arg_attrs"] = ir.ArrayAttr.get([ir.Attribute.parse(_PARAMETER)] * count + each[count:])
+
+
+def _separate_dynamic_shared_memory(global_: ir.Operation) -> None:
+    attributes = global_.attributes
+    if not ir.StringAttr(attributes["sym_name"]).value.startswith("__dynamic_shmem__"):
+        return
+    attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+    attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), MAX_ALIGNMENT)
+
+
+PASS = Pass("tile-finish-kernels", "Mark descriptor parameters and separate dynamic shared memory.", run)

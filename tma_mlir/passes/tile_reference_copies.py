@@ -1,0 +1,117 @@
+"""``tile-reference-copies``: every copy becomes a call that the simulator executes by the definition of a copy.
+
+No planner, no tensor map, no TMA: element by element through the two layouts. A kernel lowered this way computes what
+its copies mean, which is what ``tma-run`` compares results with. It has no cubin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import arith, llvm, memref, nvgpu, scf
+
+from ..dialect.memrefs import read_memref
+from ..dialect.tile import CopyAsyncOp
+from ..plan import CopyRequest
+from .ir_access import copies_in
+from .copy_requests import copy_request
+from .index_builder import constant
+from .registry import Pass
+from .pointers import element_pointer, mbarrier_pointer
+
+PREFIX = "__tile_reference_copy_"
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    for count, copy in enumerate(copies_in(op)):
+        with copy.operation.context, copy.operation.location:
+            _replace(copy, f"{PREFIX}{count}")
+
+
+def _replace(copy: CopyAsyncOp, name: str) -> None:
+    request = copy_request(copy, "sm_90a")
+    is_load = copy.mbarrier is not None
+    tensor, tile = (copy.source, copy.destination) if is_load else (copy.destination, copy.source)
+    global_starts, shared_starts = (
+        (copy.source_offsets, copy.destination_offsets) if is_load else (copy.destination_offsets, copy.source_offsets)
+    )
+    size = request.dtype.bytes
+    count = 1
+    for extent in copy.sizes:
+        count *= extent
+    with ir.InsertionPoint(copy.operation):
+        branch = scf.IfOp(copy.predicate) if copy.predicate is not None else None
+    with ir.InsertionPoint(branch.then_block) if branch else ir.InsertionPoint(copy.operation):
+        if is_load and "expect_tx" in copy.operation.attributes:
+            nvgpu.mbarrier_arrive_expect_tx(copy.mbarrier, constant(count * size), copy.mbarrier_index)
+        pointers = [element_pointer(tensor, size, 0), element_pointer(tile, size, 3)]
+        if is_load:
+            pointers.append(mbarrier_pointer(copy.mbarrier, copy.mbarrier_index))
+        shape, strides = _extents(tensor)
+        numbers = [_i64(each) for each in (*shape, *strides, *global_starts, *shared_starts)]
+        declaration = _declare(copy, name, [each.type for each in (*pointers, *numbers)], request)
+        llvm.CallOp(None, [*pointers, *numbers], [], [], callee=ir.FlatSymbolRefAttr.get(declaration))
+        if branch:
+            scf.yield_([])
+    copy.operation.erase()
+
+
+def _extents(tensor: ir.Value) -> tuple[list[int | ir.Value], list[int | ir.Value]]:
+    layout = read_memref(tensor.type)
+    assert layout is not None
+    metadata = memref.extract_strided_metadata(tensor) if None in (*layout.shape, *layout.strides) else None
+
+    def pick(known: Sequence[int | None], first: int) -> list[int | ir.Value]:
+        result: list[int | ir.Value] = []
+        for dimension, value in enumerate(known):
+            if value is None:
+                assert metadata is not None
+                result.append(metadata[first + dimension])
+            else:
+                result.append(value)
+        return result
+
+    return pick(layout.shape, 2), pick(layout.strides, 2 + layout.rank)
+
+
+def _i64(value: int | ir.Value) -> ir.Value:
+    i64 = ir.IntegerType.get_signless(64)
+    return arith.constant(i64, value) if isinstance(value, int) else arith.index_cast(i64, value)
+
+
+def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRequest) -> str:
+    module = copy.operation
+    while module.name != "gpu.module":
+        module = module.parent.operation
+    shared = request.shared_layout
+    swizzle = request.shared_swizzle
+    fields = {
+        "direction": f'"{request.direction.value}"',
+        "element_bytes": str(request.dtype.bytes),
+        "dtype": f'"{request.dtype.name}"',
+        "fill": f'"{request.oob_fill.name.lower()}"',
+        "sizes": str(list(copy.sizes)),
+        "shared_sizes": str(list(request.shared_region.extents)),
+        "shared_shape": str(list(request.shared_shape)),
+        "shared_extents": str(list(shared.extents)),
+        "shared_strides": str(list(shared.strides)),
+        "swizzle": str([swizzle.bits, swizzle.base, swizzle.shift] if swizzle else []),
+    }
+    side = "source" if request.direction.value == "load" else "destination"
+    if f"{side}_layout" in copy.operation.attributes:
+        fields["global_extents"] = str(list(request.global_layout.extents))
+        fields["global_strides"] = str(list(request.global_layout.strides))
+    text = "{" + ", ".join(f"{key} = {value}" for key, value in fields.items()) + "}"
+    arguments = ", ".join(map(str, types))
+    declaration = ir.Operation.parse(f"llvm.func @{name}({arguments}) attributes {{tile.reference_copy = {text}}}")
+    ir.InsertionPoint.at_block_begin(module.regions[0].blocks[0]).insert(declaration)
+    return name
+
+
+PASS = Pass(
+    "tile-reference-copies",
+    "Replace copies by calls that the simulator executes by definition, for checking results.",
+    run,
+)
