@@ -1,7 +1,8 @@
 """``tile-descriptor-args``: descriptors become kernel parameters, first in the list, with a recipe for the host.
 
-The recipe is two attributes of the kernel that survive lowering: ``tile.arguments`` (the types of the user's arguments)
-and ``tile.descriptors`` (one ``#tile.tensor_map`` per descriptor parameter). ``compile.signature_reader`` reads them.
+The recipe is attributes of the kernel that survive lowering: ``tile.arguments`` (the types of the user's arguments),
+``tile.descriptors`` (one ``#tile.tensor_map`` per descriptor parameter) and ``tile.dynamic_shared_bytes``.
+``compile.signature_reader`` reads them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from mlir.dialects import builtin
 
 from ..dialect.tile import CreateDescriptorOp
 from ..errors import TileError
+from .dynamic_shared import dynamic_shared_bytes
 from .ir_access import collect, function_inputs
 from .registry import Pass
+
+SHARED_BYTES = "tile.dynamic_shared_bytes"
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
@@ -36,7 +40,22 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
                 "through tma_mlir.runtime and drop the host function",
             )
         with function.context, function.location:
+            _size_dynamic_shared_memory(function)
             _rewrite(function, descriptors)
+
+
+def _size_dynamic_shared_memory(function: ir.Operation) -> None:
+    if SHARED_BYTES in function.attributes:
+        return
+    size = dynamic_shared_bytes(function)
+    if size is None:
+        raise TileError(
+            function.location,
+            "kernel uses dynamic shared memory through a memref.view whose end is not known at compile time. Say its "
+            f"size with the attribute {SHARED_BYTES} = N : i64 on the gpu.func",
+        )
+    if size:
+        function.attributes[SHARED_BYTES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)
 
 
 def _rewrite(function: ir.Operation, descriptors: list[CreateDescriptorOp]) -> None:

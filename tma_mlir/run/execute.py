@@ -1,0 +1,92 @@
+"""Runs a kernel on a GPU or in the simulator and compares with what its copies mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compile.compiler import CompiledModule
+from ..compile.signature import KernelSignature
+from .reference import copy_arguments, lower_reference
+
+Values = Sequence[np.ndarray | int | float]
+
+
+class RunError(Exception):
+    """The kernel could not be run; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Argument ``argument`` differs from the reference in ``count`` elements, first at ``index``."""
+
+    argument: int
+    count: int
+    total: int
+    index: tuple[int, ...]
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        at = ", ".join(map(str, self.index))
+        return (
+            f"argument {self.argument}: {self.count} of {self.total} elements differ, first at [{at}]: "
+            f"found {self.found}, expected {self.expected}"
+        )
+
+
+def gpu_available() -> bool:
+    """Whether a CUDA device can be used in this process."""
+    from ..runtime import driver
+
+    return driver.available()
+
+
+def run_gpu(compiled: CompiledModule, signature: KernelSignature, arguments: Values) -> None:
+    """Launches on the first device and waits; arrays are changed in place."""
+    from ..runtime.kernel import Kernel
+
+    if compiled.cubin is None:
+        raise RunError("there is no cubin to run")
+    Kernel(compiled.cubin, signature).launch(signature.grid, signature.block, *arguments)
+
+
+def run_simulator(lowered: str, signature: KernelSignature, arguments: Values, seed: int = 0) -> None:
+    """Executes a lowered module; arrays are changed in place."""
+    from ..sim import simulate
+
+    simulate(lowered, signature, arguments, schedule_seed=seed)
+
+
+def reference_result(text: str, name: str, kernel: str, arguments: Values) -> list[np.ndarray | int | float]:
+    """What ``arguments`` are after the kernel, every copy done by its definition."""
+    lowered, signatures = lower_reference(text, name)
+    result = copy_arguments(arguments)
+    run_simulator(lowered, signatures[kernel], result)
+    return result
+
+
+def compare(found: Values, expected: Values) -> list[Mismatch]:
+    """Arrays whose bytes differ."""
+    mismatches = []
+    for argument, (actual, wanted) in enumerate(zip(found, expected, strict=True)):
+        if not isinstance(actual, np.ndarray) or not isinstance(wanted, np.ndarray):
+            continue
+        differs = _bytes(actual) != _bytes(wanted)
+        different = differs.any(axis=-1)
+        if different.any():
+            index = tuple(int(i) for i in np.argwhere(different)[0])
+            mismatches.append(
+                Mismatch(
+                    argument, int(different.sum()), different.size, index, str(actual[index]), str(wanted[index])
+                )
+            )
+    return mismatches
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """The bytes of each element along a new last axis, so that NaNs compare by pattern."""
+    dense = np.ascontiguousarray(array)
+    return dense.view(np.uint8).reshape(*array.shape, array.itemsize)

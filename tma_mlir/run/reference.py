@@ -1,0 +1,45 @@
+"""What a kernel's copies mean: the same kernel, its copies executed by definition in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from mlir import ir
+
+from ..compile.compiler import CompileError, parse
+from ..compile.signature import KernelSignature
+from ..compile.signature_reader import read_signature
+from ..diagnostics import collecting
+from ..dialect import make_context
+from ..passes.ir_access import collect
+from ..passes.pipeline import run_pipeline
+
+_PIPELINE = "builtin.module(tile-verify,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"
+
+
+def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature]]:
+    """The lowered module whose copies the simulator executes by definition, and its kernels."""
+    context = make_context()
+    with context, collecting(context) as diagnostics:
+        try:
+            root = parse(text, name)
+            run_pipeline(root, _PIPELINE)
+        except ir.MLIRError:
+            raise CompileError(diagnostics.seen) from None
+        kernels = (each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes)
+        signatures = {signature.name: signature for signature in map(read_signature, kernels)}
+        return root.get_asm(enable_debug_info=True), signatures
+
+
+def copy_arguments(arguments: Sequence[np.ndarray | int | float]) -> list[np.ndarray | int | float]:
+    """Independent arrays with the same strides and bytes."""
+    return [_same_strides(each) if isinstance(each, np.ndarray) else each for each in arguments]
+
+
+def _same_strides(array: np.ndarray) -> np.ndarray:
+    span = array.itemsize + sum((e - 1) * s for e, s in zip(array.shape, array.strides, strict=True) if e)
+    storage = np.zeros(max(span, array.itemsize), np.uint8)
+    copy = np.ndarray(array.shape, array.dtype, storage, strides=array.strides)
+    copy[...] = array
+    return copy
