@@ -11,7 +11,8 @@ import math
 
 from ..dtypes import DRIVER_BYTES, DRIVER_FLOATS
 from ..layout.expr import Expr, bounds, known_divisor
-from ..layout.swizzle import Swizzle
+from ..layout.layout import AddressSwizzle
+from ..layout.swizzle import Swizzle, swizzle_mode
 from .copy_plan import Condition
 from .findings import Finding, Status
 from .tensor_map import OobFill
@@ -73,6 +74,13 @@ def _within(
 
 
 # What cuTensorMapEncodeTiled accepts
+
+
+def known_on_host(values: tuple[Value, ...]) -> Condition:
+    """A descriptor is encoded on the host, from values the host knows before launch (driver API)."""
+    missing = sorted({s.name for v in values if isinstance(v, Expr) for s in v.symbols() if not s.host})
+    found = f"a descriptor over {', '.join(missing) or 'host values'}"
+    return _holds("known on host", not missing, found, "values known before launch", "Pass them as kernel arguments.")
 
 
 def rank(count: int) -> Condition:
@@ -160,6 +168,15 @@ def inner_box_bytes(size_bytes: int) -> Condition:
     )
 
 
+def unit_stride(step_bytes: Value, element_bytes: int) -> Condition:
+    """Dimension 0 has no stride: its elements are neighbours in global memory (driver API, cuTensorMapEncodeTiled)."""
+    same = step_bytes == element_bytes
+    status = Status.PROVEN if same else Status.DISPROVEN if isinstance(step_bytes, int) else Status.UNKNOWN
+    remedy = "" if same else "Make the dimension that is innermost in shared memory innermost in global memory."
+    found = f"elements {step_bytes} B apart in global memory"
+    return Condition(step_bytes, Finding("unit stride", status, found, f"{element_bytes} B", remedy))
+
+
 def element_stride(step: int, index: int) -> Condition:
     """Traversal strides are 1 to 8; entry 0 has no effect without interleave but is in range too (HW, encoding)."""
     return _holds("element stride", 1 <= step <= 8, f"element stride {index} is {step}", "1..8", "Change the strides.")
@@ -171,6 +188,14 @@ def swizzle_supported(swizzle: int, chip: str) -> Condition:
     ok = known and (swizzle <= 3 or chip_number(chip) >= 100)
     label = Swizzle(swizzle).label if known else str(swizzle)
     return _holds("swizzle supported", ok, f"swizzle {label} on {chip}", "none, 32B, 64B or 128B", "Target sm_100a.")
+
+
+def swizzle_recognised(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
+    """The shared tile's address swizzle is one of the hardware's (HW, execution rule 5)."""
+    ok = swizzle_mode(swizzle) is not None
+    return _holds(
+        "swizzle recognised", ok, f"swizzle {swizzle}", "none, 32B, 64B, 128B or an atom variant", "Use one of those."
+    )
 
 
 def swizzle_inner_box(size_bytes: int, swizzle: Swizzle) -> Condition:
@@ -201,16 +226,14 @@ def l2_promotion(index: int) -> Condition:
 # What a copy does when it executes
 
 
-def start_coordinate_alignment(start: Value, element_bytes: int) -> Condition:
+def start_coordinate_alignment(start_bytes: Value) -> Condition:
     """The innermost start coordinate is at a multiple of 16 bytes, for loads and stores (HW, execution rule 1).
 
     Otherwise the kernel dies with "illegal instruction"; no encode-time check sees it.
     """
-    divisor = 16 // math.gcd(16, element_bytes)
-    remedy = f"Start at a multiple of {divisor} elements."
-    if divisor == 1:
-        return _holds("start coordinate alignment", True, f"start {start}", "any", "")
-    return _multiple("start coordinate alignment", start, divisor, "innermost start", " elements", remedy)
+    return _multiple(
+        "start coordinate alignment", start_bytes, 16, "innermost start at byte", " B", "Start rows at 16-byte steps."
+    )
 
 
 def coordinate_range(start: Value, index: int) -> Condition:
@@ -245,6 +268,13 @@ def shared_address_alignment(offset_bytes: Value) -> Condition:
     return _multiple(
         "shared address alignment", offset_bytes, 128, "box at shared byte", " B", "Align the slice to 128 bytes."
     )
+
+
+def shared_base_alignment(base_alignment_bytes: int | None) -> Condition:
+    """A tile filled by tensor maps starts at a multiple of 128 bytes (HW, execution rule 5)."""
+    ok = base_alignment_bytes is None or base_alignment_bytes % 128 == 0
+    found = f"tile aligned to {base_alignment_bytes} B"
+    return _holds("shared base alignment", ok, found, "128 B", "Align the tile to 128 bytes.")
 
 
 def swizzle_phase(base_alignment_bytes: int | None, period_bytes: int) -> Condition:

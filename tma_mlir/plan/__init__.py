@@ -1,0 +1,28 @@
+"""Plan copies between global and shared memory: descriptors, rules, search. Imports no MLIR."""
+
+from ..layout.swizzle import Swizzle
+from .copy_plan import Alternative, BulkGroup, Condition, Coordinate, CopyPlan, IssueGroup
+from .copy_request import CopyRequest, Direction, Region
+from .declined import PlanDeclined
+from .findings import Finding, Status
+from .planner import plan_copy
+from .tensor_map import OobFill, TensorMap
+
+__all__ = [
+    "Alternative",
+    "BulkGroup",
+    "Condition",
+    "Coordinate",
+    "CopyPlan",
+    "CopyRequest",
+    "Direction",
+    "Finding",
+    "IssueGroup",
+    "OobFill",
+    "PlanDeclined",
+    "Region",
+    "Status",
+    "Swizzle",
+    "TensorMap",
+    "plan_copy",
+]

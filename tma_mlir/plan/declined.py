@@ -1,0 +1,15 @@
+"""The planner's refusal."""
+
+from __future__ import annotations
+
+from .copy_plan import Alternative
+from .findings import Finding
+
+
+class PlanDeclined(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+    """No legal plan. ``findings`` are the rules that forbid it; ``alternatives`` the other ways and why not those."""
+
+    def __init__(self, findings: tuple[Finding, ...], alternatives: tuple[Alternative, ...] = ()):
+        super().__init__("; ".join(map(str, findings)) or "no legal plan")
+        self.findings = findings
+        self.alternatives = alternatives

@@ -1,0 +1,413 @@
+"""Tensor-map copies: choose dimensions, order, box, element type and issue loop for the fewest instructions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from ..layout.expr import Expr, constant, exact_div, known_divisor
+from ..layout.swizzle import Swizzle
+from . import rules
+from .copy_plan import Coordinate, IssueGroup
+from .copy_request import CopyRequest, Direction
+from .cover import Chunks, chunks, factors
+from .declined import PlanDeclined
+from .modes import CopyModes, Mode, Value, _split_mode, sorted_and_merged
+from .tensor_map import OobFill, TensorMap
+
+MAX_RANK = 5
+
+
+@dataclass(slots=True)
+class Dim:
+    """One descriptor dimension while it is built. ``start`` over ``denominator`` counts the dimension's steps."""
+
+    box: int
+    step_bytes: Value
+    limit: Value
+    start: Value
+    denominator: int
+    low_safe: bool
+    high_safe: bool
+    dimension: int
+
+    @property
+    def safe(self) -> bool:
+        return self.low_safe and self.high_safe
+
+
+@dataclass(slots=True)
+class Piece:
+    """The instructions for one even piece of the copy; ``tensor_map`` of a group indexes ``maps``."""
+
+    maps: list[TensorMap] = field(default_factory=list)
+    groups: list[IssueGroup] = field(default_factory=list)
+    dims: list[list[Dim]] = field(default_factory=list)
+    """Of every group."""
+    element_bytes: int = 0
+
+    def add(self, other: Piece) -> None:
+        """Append another piece's instructions, sharing equal tensor maps."""
+        for group, dims in zip(other.groups, other.dims, strict=True):
+            tensor_map = other.maps[group.tensor_map]
+            if tensor_map not in self.maps:
+                self.maps.append(tensor_map)
+            self.groups.append(replace(group, tensor_map=self.maps.index(tensor_map)))
+            self.dims.append(dims)
+        self.element_bytes = max(self.element_bytes, other.element_bytes)
+
+    @property
+    def cost(self) -> tuple[int, int, int, int]:
+        """Instructions, highest rank, tensor maps, element size: compared in this order, less is better."""
+        count = sum(group.instruction_count for group in self.groups)
+        return count, max(m.rank for m in self.maps), len(self.maps), self.element_bytes
+
+
+def plan_piece(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece:
+    """The cheapest tensor-map plan for one even piece. Raises ``PlanDeclined`` with the rules that forbid any."""
+    size = request.dtype.bytes
+    modes = sorted_and_merged(copy.modes)
+    _check_run(modes, size, swizzle)
+    span = swizzle.span_bytes
+    run_bytes = modes[0].extent * size
+    if span and run_bytes > span:
+        modes[:1] = _cut_run(modes[0], span // size)
+        run_bytes = span
+    chain_end, dense = 1, max(run_bytes, span)
+    while chain_end < len(modes) and modes[chain_end].shared_bytes == dense and not modes[chain_end].is_step:
+        dense *= modes[chain_end].extent
+        chain_end += 1
+    best: Piece | None = None
+    refusal: PlanDeclined | None = None
+    for element_bytes in _element_sizes(request, modes[0]):
+        try:
+            piece = _build(request, copy, modes, chain_end, swizzle, element_bytes)
+        except PlanDeclined as declined:
+            refusal = refusal or declined
+            continue
+        if best is None or piece.cost < best.cost:
+            best = piece
+        if best.cost[:2] == (1, 1):
+            break
+    if best is None:
+        assert refusal is not None
+        raise refusal
+    return best
+
+
+def _check_run(modes: list[Mode], size: int, swizzle: Swizzle) -> None:
+    run_bytes = size
+    if modes and modes[0].shared_bytes == size:
+        step = modes[0].global_bytes
+        _demand(rules.unit_stride(step, size))
+        run_bytes = modes[0].extent * size
+    _demand(rules.inner_box_bytes(run_bytes))
+    if swizzle.span_bytes and run_bytes > swizzle.span_bytes and run_bytes % swizzle.span_bytes:
+        _demand(rules.swizzle_inner_box(run_bytes, swizzle))
+
+
+def _demand(condition) -> None:
+    if condition.finding.status is not rules.Status.PROVEN:
+        raise PlanDeclined((condition.finding,))
+
+
+def _cut_run(mode: Mode, inner: int) -> list[Mode]:
+    stride = mode.shared_bytes
+    return _split_mode(mode, [(inner, stride), (mode.extent // inner, stride * inner)])
+
+
+def _element_sizes(request: CopyRequest, run: Mode) -> list[int]:
+    """Element sizes that move the same bytes: a wider one must not change rounding, reduction, fill or the end."""
+    size = request.dtype.bytes
+    sizes = [size]
+    if request.reduction is not None or request.dtype.driver == "TFLOAT32":
+        return sizes
+    if request.oob_fill is OobFill.NAN and not request.dtype.driver.startswith(("FLOAT", "BFLOAT")):
+        return sizes
+    smallest = 4 if request.oob_fill is OobFill.NAN else 2
+    for wider in (2, 4, 8):
+        if wider <= size or wider < smallest:
+            continue
+        if run.high_safe or known_divisor(run.limit) * size % wider == 0:
+            sizes.append(wider)
+    return sizes
+
+
+def _data_type(request: CopyRequest, element_bytes: int) -> str:
+    if element_bytes == request.dtype.bytes:
+        return request.dtype.driver
+    if request.oob_fill is OobFill.NAN:
+        return {4: "FLOAT32", 8: "FLOAT64"}[element_bytes]
+    return f"UINT{8 * element_bytes}"
+
+
+def _build(
+    request: CopyRequest, copy: CopyModes, modes: list[Mode], chain_end: int, swizzle: Swizzle, element_bytes: int
+) -> Piece:
+    size = request.dtype.bytes
+    scale = element_bytes // size
+    extents = [m.extent for m in modes]
+    extents[0] //= scale
+    outside = [_needs_own_dimension(m, modes[0]) for m in modes]
+    reserved = sum(_needs_own_dimension(m, modes[0]) for m in copy.fixed)
+
+    # The longest prefix of the chain that fits whole into the box.
+    used, whole, dense = 0, 0, element_bytes
+    chosen: list[tuple[int, ...]] = []
+    while whole < chain_end:
+        others = reserved + sum(outside[whole + 1 :])
+        found = factors(
+            extents[whole], MAX_RANK - used - others, _multiple_of(whole, element_bytes), _divisor(modes[whole])
+        )
+        if found is None or dense * extents[whole] > rules.SHARED_MEMORY_BYTES:
+            break
+        chosen.append(found)
+        used += len(found)
+        dense *= extents[whole]
+        whole += 1
+
+    if whole < chain_end:
+        mode = modes[whole]
+        free = MAX_RANK - used - reserved - sum(outside[whole + 1 :])
+        cut = None
+        if free > 0:
+            cut = chunks(
+                extents[whole],
+                1 if _divisor(mode) else free,
+                _multiple_of(whole, element_bytes),
+                0,
+                128 // math.gcd(128, element_bytes if whole == 0 else mode.shared_bytes),
+                rules.SHARED_MEMORY_BYTES // dense,
+                request.direction is Direction.LOAD,
+            )
+        if cut is None and whole == 0:
+            raise PlanDeclined((rules.rank(MAX_RANK + 1).finding,))
+        if cut is not None:
+            return _emit_chunks(request, copy, modes, swizzle, element_bytes, chosen, extents[whole], free, cut)
+    return _emit(request, copy, modes, swizzle, element_bytes, chosen, None)
+
+
+def _multiple_of(index: int, element_bytes: int) -> int:
+    return 16 // element_bytes if index == 0 else 1
+
+
+def _divisor(mode: Mode) -> int:
+    """What inner factors of a split must divide so that the tensor's end stays exact; 0 where nothing is outside."""
+    return 0 if mode.safe else math.gcd(known_divisor(mode.limit), known_divisor(mode.start)) or 0
+
+
+def _needs_own_dimension(mode: Mode, run: Mode) -> bool:
+    if mode.is_step:
+        return False
+    return not (mode.safe and run.safe and isinstance(mode.global_bytes, int))
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Part of one mode: ``boxes`` (box dimensions) at ``position``, repeated ``count`` times every ``step``."""
+
+    boxes: tuple[int, ...]
+    position: int
+    count: int
+    step: int
+    windowed: bool
+
+
+def _emit_chunks(
+    request: CopyRequest,
+    copy: CopyModes,
+    modes: list[Mode],
+    swizzle: Swizzle,
+    element_bytes: int,
+    chosen: list[tuple[int, ...]],
+    extent: int,
+    free: int,
+    cut: Chunks,
+) -> Piece:
+    """A mode that does not fit: regular boxes, perhaps one more that overlaps them, perhaps a shorter last one."""
+    multiple = _multiple_of(len(chosen), element_bytes)
+    dimensions = 1 if _divisor(modes[len(chosen)]) else free
+    boxes = factors(cut.extent, dimensions, multiple, 0) or ()
+    inner = math.prod(boxes[:-1])
+    windowed = bool(cut.step % inner or (cut.extra_start or 0) % inner)
+    parts = [Chunk(boxes, 0, cut.count, cut.step, windowed)]
+    if cut.extra_start is not None:
+        parts.append(Chunk(boxes, cut.extra_start, 1, 0, windowed))
+    if cut.rest:
+        rest = factors(cut.rest, dimensions, multiple, 0) or ()
+        position = extent - cut.rest
+        parts.append(Chunk(rest, position, 1, 0, bool(position % math.prod(rest[:-1]))))
+    total = Piece()
+    for part in parts:
+        piece = _emit(request, copy, modes, swizzle, element_bytes, chosen, part)
+        total.add(piece)
+    return total
+
+
+def _emit(
+    request: CopyRequest,
+    copy: CopyModes,
+    modes: list[Mode],
+    swizzle: Swizzle,
+    element_bytes: int,
+    chosen: list[tuple[int, ...]],
+    chunk: Chunk | None,
+) -> Piece:
+    size = request.dtype.bytes
+    dims: list[Dim] = []
+    for index, boxes in enumerate(chosen):
+        dims += _box_dims(modes[index], boxes, element_bytes if index == 0 else 0, size, 0, False)
+    looped = modes[len(chosen) :]
+    loops: list[tuple[int, int, int, int]] = []  # extent, dimension, coordinate step, shared step
+    shared_offset = copy.shared_offset_bytes
+    if chunk is not None:
+        mode = looped.pop(0)
+        is_run = not chosen
+        partial = _box_dims(mode, chunk.boxes, element_bytes if is_run else 0, size, chunk.position, chunk.windowed)
+        shared_step = element_bytes if is_run else mode.shared_bytes
+        shared_offset = shared_offset + chunk.position * shared_step
+        natural = len(partial) > 1 and partial[0].limit == partial[0].box and partial[0].start == 0
+        if chunk.count > 1:
+            inner = math.prod(chunk.boxes[:-1]) if natural else 1
+            index = len(dims) + (len(partial) - 1 if natural else 0)
+            if chunk.step % inner:
+                raise PlanDeclined((rules.rank(MAX_RANK + 1).finding,))
+            loops.append((chunk.count, index, chunk.step // inner, chunk.step * shared_step))
+        dims += partial
+    for mode in copy.fixed:
+        _place(mode, dims, element_bytes)
+    for mode in looped:
+        index, step = _place(mode, dims, element_bytes)
+        loops.append((mode.extent, index, step, mode.shared_bytes))
+    if len(dims) > MAX_RANK:
+        raise PlanDeclined((rules.rank(len(dims)).finding,))
+    loops.reverse()
+    group = IssueGroup(
+        0,
+        tuple(_coordinate(dim) for dim in dims),
+        shared_offset,
+        tuple(extent for extent, _, _, _ in loops),
+        tuple(tuple(step if d == index else 0 for d in range(len(dims))) for _, index, step, _ in loops),
+        tuple(shared for _, _, _, shared in loops),
+    )
+    tensor_map = TensorMap(
+        _data_type(request, element_bytes),
+        tuple(dim.limit for dim in dims),
+        tuple(dim.step_bytes for dim in dims[1:]),
+        tuple(dim.box for dim in dims),
+        (1,) * len(dims),
+        swizzle,
+        request.l2_promotion,
+        request.oob_fill,
+        copy.global_offset_bytes,
+    )
+    return Piece([tensor_map], [group], [dims], element_bytes)
+
+
+def _box_dims(
+    mode: Mode, boxes: tuple[int, ...], unit_bytes: int, size: int, position: int, windowed: bool
+) -> list[Dim]:
+    """A mode as descriptor dimensions, innermost first; ``unit_bytes`` is the element size if it is the contiguous run.
+
+    Several dimensions tile the mode where its start is a whole number of the inner ones. Otherwise the inner one keeps
+    the start and the outer ones are overlapping windows on it, which is exact only where nothing is outside.
+    """
+    limit, start, denominator, step = mode.limit, mode.start, 1, mode.global_bytes
+    if unit_bytes:
+        limit = _in_units(mode, size, unit_bytes)
+        start, denominator, step = start * size, unit_bytes, unit_bytes
+    start = start + position * denominator
+    if len(boxes) == 1:
+        return [
+            Dim(boxes[0], step, limit, start, denominator, mode.low_safe, mode.high_safe, mode.dimension)
+        ]
+    inner = math.prod(boxes[:-1])
+    natural = not windowed and known_divisor(start) % (inner * denominator) == 0
+    natural = natural and (mode.safe or known_divisor(limit) % inner == 0)
+    dims: list[Dim] = []
+    for box in boxes:
+        dims.append(Dim(box, step, box, 0, 1, True, True, -1))
+        step = step * box
+    if natural:
+        last = dims[-1]
+        last.start = exact_div(start, inner * denominator)
+        last.limit = _divided(limit, inner, last.start + last.box)
+        last.low_safe, last.high_safe, last.dimension = mode.low_safe, mode.high_safe, mode.dimension
+    elif mode.safe:
+        dims[0].start, dims[0].denominator, dims[0].limit = start, denominator, limit
+    else:
+        raise PlanDeclined((rules.inside_tensor(False).finding,))
+    return dims
+
+
+def _in_units(mode: Mode, size: int, unit_bytes: int) -> Value:
+    """The run's limit in elements of ``unit_bytes``."""
+    if unit_bytes == size:
+        return mode.limit
+    limit = mode.limit * size
+    if known_divisor(limit) % unit_bytes == 0:
+        return exact_div(limit, unit_bytes)
+    scale = unit_bytes // size
+    if isinstance(mode.limit, int):
+        return -(-mode.limit // scale)
+    return mode.limit  # More elements than there are, none of them reached.
+
+
+def _divided(limit: Value, inner: int, needed: Value) -> Value:
+    if known_divisor(limit) % inner == 0:
+        return exact_div(limit, inner)
+    return -(-limit // inner) if isinstance(limit, int) else needed
+
+
+def _place(mode: Mode, dims: list[Dim], element_bytes: int) -> tuple[int, int]:
+    """Let a mode outside the box move a start coordinate: which dimension, and how far one step moves it.
+
+    Modes inside the tensor move an existing dimension with the largest stride that divides theirs; others keep their
+    own end in a dimension of box 1. Mere steps move the dimension that knows the tensor's end.
+    """
+    if mode.is_step:
+        for index, dim in enumerate(dims):
+            if dim.dimension == mode.dimension and not dim.safe:
+                ratio = step_ratio(mode.global_bytes, dim.step_bytes)
+                if ratio is not None:
+                    return index, ratio
+        raise PlanDeclined((rules.inside_tensor(False).finding,))
+    if mode.safe:
+        best, best_step = None, 0
+        for index, dim in enumerate(dims):
+            ratio = step_ratio(mode.global_bytes, dim.step_bytes) if dim.safe else None
+            if not ratio or (best is not None and (constant(dim.step_bytes) or 0) <= best_step):
+                continue
+            limit = dim.limit + (mode.limit - 1) * ratio
+            if isinstance(limit, int) and limit > rules.INT32:
+                continue
+            best, best_step = (index, ratio, limit), constant(dim.step_bytes) or 0
+        if best is not None:
+            index, ratio, limit = best
+            dim = dims[index]
+            dim.limit, dim.start = limit, dim.start + mode.start * (ratio * dim.denominator)
+            return index, ratio
+    dims.append(
+        Dim(1, mode.global_bytes, mode.limit, mode.start, 1, mode.low_safe, mode.high_safe, mode.dimension)
+    )
+    return len(dims) - 1, 1
+
+
+def step_ratio(value: Value, unit: Value) -> int | None:
+    """``value / unit`` if that is a known whole number."""
+    if isinstance(value, int) and isinstance(unit, int):
+        return value // unit if unit > 0 and value % unit == 0 else None
+    if not isinstance(value, Expr) or not isinstance(unit, Expr):
+        return None
+    ratio, rest = divmod(value.terms[0][1] * unit.denominator, unit.terms[0][1] * value.denominator)
+    return ratio if not rest and ratio > 0 and unit * ratio == value else None
+
+
+def _coordinate(dim: Dim) -> Coordinate:
+    start, denominator = dim.start, dim.denominator
+    if isinstance(start, Expr):
+        start, denominator = Expr(start.terms), denominator * start.denominator
+        common = math.gcd(denominator, *(coefficient for _, coefficient in start.terms))
+        return Coordinate(exact_div(start, common) if common > 1 else start, denominator // common)
+    common = math.gcd(start, denominator)
+    return Coordinate(start // common, denominator // common)
