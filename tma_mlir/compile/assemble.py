@@ -30,8 +30,8 @@ class AssemblerError(RuntimeError):
 class Resources:
     """What one kernel uses.
 
-    ``registers``, ``stack_bytes`` and the spills are per thread; ``barriers`` counts named barriers. ``shared_bytes`` is
-    static shared memory without the system's share (1 KiB on sm_90); ptxas counts alignment gaps in, nvJitLink does not.
+    ``registers``, ``stack_bytes`` and the spills are per thread; ``barriers`` counts named barriers. ``shared_bytes``
+    is static shared memory without the system's share (1 KiB on sm_90); ptxas counts alignment gaps, nvJitLink not.
     """
 
     registers: int

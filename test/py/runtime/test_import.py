@@ -1,0 +1,26 @@
+import subprocess
+import sys
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_import_loads_neither_mlir_nor_the_driver():
+    code = (
+        "import sys; sys.modules['mlir'] = None; import tma_mlir.runtime, tma_mlir.compile.assemble; "
+        "print([m for m in ('cuda.bindings.driver', 'torch', 'cupy', 'jax') if m in sys.modules])"
+    )
+    done = run(code)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_without_a_driver_the_error_says_what_to_do():
+    code = (
+        "import sys; sys.modules['cuda.bindings'] = None\n"
+        "from tma_mlir.runtime import NoDevice, available, driver\n"
+        "assert not available()\n"
+        "try: driver.cuda()\n"
+        "except NoDevice as error: print(error)\n"
+    )
+    assert "pip install cuda-python" in run(code).stdout

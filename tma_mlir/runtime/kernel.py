@@ -1,0 +1,335 @@
+"""A compiled kernel that is called with anyone's arrays."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..compile.assemble import Cubin, Resources
+from ..compile.signature import KernelSignature
+from . import driver, streams
+from .arrays import HOST, ArrayView
+from .binding import Value, convert
+from .errors import CudaError
+from .fast_keys import FastKeys, fast_keys
+from .launch import MAX_STREAMS, LaunchAttributes, Prepared, Shape, dim3
+from .module import Module, allow_cluster, allow_shared
+from .placement import choose_device, choose_stream, other_streams
+from .specialise import Specialisation, scalars_in_descriptors, specialise
+from .staging import Staging
+
+Extent = int | Sequence[int] | None
+
+PREPARED_LAUNCHES = 1024
+"""Launches with settled addresses a kernel keeps, oldest out first; about 1 KiB each."""
+
+SPECIALISATIONS = 256
+"""Combinations of shapes and strides a kernel keeps, oldest out first."""
+
+
+class Kernel:
+    """A cubin and its signature.
+
+    ``kernel[grid, block](*arguments)`` or ``kernel.launch(grid, block, *arguments)``. Arrays are used where they are
+    (PyTorch, CuPy, JAX, anything with DLPack or ``__cuda_array_interface__``), in order with the framework's current
+    stream; NumPy arrays are copied to the device and, when writable, back, and the call waits for that. Grid and block
+    may be None where the module says them. A kernel stays loaded until ``unload``, because a CUDA graph may hold it.
+
+    With ``TMA_MLIR_DEBUG=1`` in the environment when the kernel is made, every launch is waited for, and a fault names
+    the launch it happened in.
+    """
+
+    def __init__(
+        self,
+        cubin: Cubin | bytes,
+        signature: KernelSignature,
+        *,
+        ptx: str = "",
+        plans: Sequence[Any] = (),
+        chip: str = "",
+        resources: Resources | None = None,
+    ) -> None:
+        if isinstance(cubin, Cubin):
+            chip, resources = chip or cubin.chip, resources or cubin.resources.get(signature.name)
+            cubin = cubin.data
+        self.cubin, self.signature, self.ptx, self.plans = cubin, signature, ptx, tuple(plans)
+        self.chip, self.resources = chip, resources
+        self._module = Module(cubin, signature, chip)
+        self._static_scalars = scalars_in_descriptors(signature)
+        self._fast: dict[tuple[type, ...], tuple[FastKeys, dict[tuple, Prepared]]] = {}
+        self._specialisations: dict[tuple, Specialisation] = {}
+        self._streams: dict[int, Any] = {}
+        self._lock = threading.Lock()
+        self._debug = os.environ.get("TMA_MLIR_DEBUG", "0") not in ("", "0")
+        self._launches = 0
+        self._one_device = False
+
+    def __repr__(self) -> str:
+        return f"<tma_mlir kernel {self.signature.name!r} for {self.chip or 'an unknown chip'}>"
+
+    def __getitem__(self, grid_block: Any) -> Callable[..., None]:
+        """``kernel[grid, block]``, ready to be called with the arguments."""
+        if not isinstance(grid_block, tuple) or len(grid_block) != 2:
+            raise TypeError(f"kernel[grid, block](...) is needed, found kernel[{grid_block!r}]")
+        return functools.partial(self.launch, *grid_block)
+
+    def __call__(self, *arguments: Any, **options: Any) -> None:
+        """A launch with the grid and block that the module says."""
+        self.launch(None, None, *arguments, **options)
+
+    def launch(
+        self,
+        grid: Extent,
+        block: Extent,
+        *arguments: Any,
+        stream: Any = None,
+        cluster: Extent = None,
+        shared_memory: int | None = None,
+        attributes: LaunchAttributes | Mapping[str, Any] | None = None,
+    ) -> None:
+        """Launches; returns without waiting unless host arrays are among the arguments.
+
+        ``stream``: None for the framework's current one, or anything ``streams.handle_of`` takes (the caller then
+        orders the work). ``cluster``: blocks a cluster. ``shared_memory``: dynamic, in bytes. ``attributes``: see
+        ``LaunchAttributes``. Raises ``ArgumentTypeError``, ``DescriptorError``, ``CudaError``.
+        """
+        if cluster is None and shared_memory is None and attributes is None:
+            fast = self._fast.get(tuple(map(type, arguments)))
+            if fast is not None:
+                keys, ready = fast
+                try:
+                    prepared = ready.get(keys.key(grid, block, *arguments)) or self._prepare(
+                        keys, ready, grid, block, arguments
+                    )
+                except (TypeError, RuntimeError):  # a list as grid, a scalar out of range: the slow path says it all
+                    prepared = None
+                if prepared is not None:
+                    handle = keys.current_stream(prepared.device) if stream is None else streams.handle_of(stream)
+                    known = self._streams.get(handle) or self._remember_stream(handle)
+                    if self._one_device or driver.current_device() == prepared.device:
+                        result = prepared.issue(known, prepared.address, 0)[0]
+                        if result == 0:
+                            return
+                        self._check_retry(prepared, result)
+                    with driver.current(prepared.device):
+                        self._issue(prepared, known)
+                    return
+        self._launch(grid, block, arguments, stream, cluster, shared_memory, attributes)
+
+    def bind(
+        self, grid: Extent, block: Extent, *arguments: Any, stream: Any = None, **options: Any
+    ) -> Callable[[], None]:
+        """A launch on exactly the memory these device arrays have now, for loops where every microsecond counts.
+
+        The arrays are kept alive, and nothing about them is looked at again. ``stream`` as in ``launch``, settled now.
+        """
+        order = choose_stream(stream, arguments)
+        values = convert(self.signature, arguments, order.stream)
+        views = [value for value in values if isinstance(value, ArrayView)]
+        if any(view.device == HOST for view in views):
+            raise TypeError("bind takes arrays on the device only: host arrays are copied at each launch")
+        ordinal = choose_device(self.signature.name, views, order)
+        with driver.current(ordinal):
+            shape = self._shape(grid, block, ordinal, **options)
+            special = specialise(self.signature, self._module.function(ordinal), shape, values)
+        prepared = special.prepare(_addresses(values, arguments))
+        assert prepared is not None  # these addresses were checked
+        known, one_device = driver.cuda().CUstream(order.stream), driver.device_count() == 1
+
+        def run(_alive: Any = (arguments, values)) -> None:
+            if one_device and not self._debug:
+                result = prepared.issue(known, prepared.address, 0)[0]
+                if result == 0:
+                    return
+                self._check_retry(prepared, result)
+            with driver.current(ordinal):
+                self._issue(prepared, known)
+
+        return run
+
+    def unload(self) -> None:
+        """Frees the device's copies of the kernel. Later launches raise ``Unloaded``."""
+        with self._lock:
+            self._fast.clear()
+            self._specialisations.clear()
+            self._module.unload()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes one file that ``Kernel.load`` runs without MLIR."""
+        from .artifact import write
+
+        write(self, Path(path))
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Kernel:
+        """The kernel that ``save`` wrote; raises ``ValueError`` for anything else."""
+        from .artifact import read
+
+        return read(Path(path))
+
+    def _launch(
+        self,
+        grid: Extent,
+        block: Extent,
+        arguments: Sequence[Any],
+        stream: Any,
+        cluster: Extent,
+        shared_memory: int | None,
+        attributes: LaunchAttributes | Mapping[str, Any] | None,
+    ) -> None:
+        """A launch whose arguments are looked at in full."""
+        name = self.signature.name
+        order = choose_stream(stream, arguments)
+        values = convert(self.signature, arguments, order.stream)
+        views = [value for value in values if isinstance(value, ArrayView)]
+        ordinal = choose_device(name, views, order)
+        with driver.current(ordinal):
+            shape = self._shape(
+                grid, block, ordinal, cluster=cluster, shared_memory=shared_memory, attributes=attributes
+            )
+            on_host = any(view.device == HOST for view in views)
+            if on_host and driver.is_capturing(order.stream):
+                raise CudaError(
+                    "launch", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", 900, f"kernel {name!r} has host arrays"
+                )
+            others = other_streams(views, order)
+            for producer in others:
+                streams.order_after(producer, order.stream)
+            with Staging(name, order.stream) as staging:
+                staged = iter(staging.stage(views, ordinal))
+                values = [next(staged) if isinstance(value, ArrayView) else value for value in values]
+                special = specialise(self.signature, self._module.function(ordinal), shape, values)
+                prepared = special.prepare(_addresses(values, arguments))
+                assert prepared is not None  # these addresses were checked
+                known = driver.cuda().CUstream(order.stream)
+                self._issue(prepared, known)
+                if on_host:
+                    self._wait(prepared, known)
+                    staging.copy_back()
+            for producer in others:
+                streams.order_after(order.stream, producer)
+            # JAX does not say which stream it will free or reuse the buffer on.
+            if any(view.framework == "jax" for view in views) and not driver.is_capturing(order.stream):
+                self._wait(prepared, known)
+        defaults = cluster is None and shared_memory is None and attributes is None
+        if defaults and not on_host and not self._debug:
+            self._learn(grid, block, arguments, values, special)
+
+    def _shape(
+        self,
+        grid: Extent,
+        block: Extent,
+        ordinal: int,
+        *,
+        cluster: Extent = None,
+        shared_memory: int | None = None,
+        attributes: LaunchAttributes | Mapping[str, Any] | None = None,
+    ) -> Shape:
+        """The launch's shape, checked against what the kernel was compiled for."""
+        signature, function = self.signature, self._module.function(ordinal)
+        grid3 = _promised("grid", grid, signature.grid, signature.name)
+        block3 = _promised("block", block, signature.block, signature.name)
+        cluster3 = signature.cluster if cluster is None else dim3(cluster, "cluster")
+        if cluster3 is not None:
+            if any(g % c for g, c in zip(grid3, cluster3, strict=True)):
+                raise ValueError(f"grid {grid3} is not a multiple of the cluster {cluster3}. Round the grid up")
+            if function.cluster_compiled:
+                cluster3 = None  # the cubin says it, and saying it again must not differ
+            else:
+                allow_cluster(function, cluster3[0] * cluster3[1] * cluster3[2])
+        shared = signature.dynamic_shared_bytes if shared_memory is None else shared_memory
+        allow_shared(function, signature.name, shared)
+        return Shape(grid3, block3, cluster3, shared, LaunchAttributes.of(attributes))
+
+    def _learn(
+        self, grid: Extent, block: Extent, arguments: Sequence[Any], values: Sequence[Value], special: Specialisation
+    ) -> None:
+        """Makes later launches with these types and shapes fast, where that is possible."""
+        places = {value.device for value in values if isinstance(value, ArrayView)}
+        keys = fast_keys(arguments, self._static_scalars)
+        if keys is None or places != {special.function.device.ordinal}:
+            return
+        if isinstance(grid, list) or isinstance(block, list):  # cannot be part of a key
+            return
+        self._one_device = driver.device_count() == 1
+        types = tuple(map(type, arguments))
+        with self._lock:
+            _bounded(self._specialisations, SPECIALISATIONS)
+            self._specialisations[(types, keys.static(grid, block, *arguments))] = special
+            self._fast.setdefault(types, (keys, {}))
+
+    def _prepare(
+        self, keys: FastKeys, ready: dict[tuple, Prepared], grid: Extent, block: Extent, arguments: Sequence[Any]
+    ) -> Prepared | None:
+        """A launch for known shapes and strides with new addresses or scalars."""
+        types = tuple(map(type, arguments))
+        special = self._specialisations.get((types, keys.static(grid, block, *arguments)))
+        if special is None:
+            return None
+        prepared = special.prepare(keys.addresses(*arguments))
+        if prepared is not None:
+            with self._lock:
+                _bounded(ready, PREPARED_LAUNCHES)
+                ready[keys.key(grid, block, *arguments)] = prepared
+        return prepared
+
+    def _remember_stream(self, handle: int) -> Any:
+        known = driver.cuda().CUstream(handle)
+        with self._lock:
+            _bounded(self._streams, MAX_STREAMS)
+            self._streams[handle] = known
+        return known
+
+    def _issue(self, prepared: Prepared, stream: Any) -> None:
+        """Launches with the device's context current."""
+        self._launches += 1
+        result = prepared.issue(stream, prepared.address, 0)[0]
+        if result != 0:
+            raise CudaError("cuLaunchKernel", result.name, int(result), self._describe(prepared))
+        if self._debug and not driver.is_capturing(int(stream)):
+            self._wait(prepared, stream)
+
+    def _check_retry(self, prepared: Prepared, result: Any) -> None:
+        """Raises unless the launch may have failed only because this thread has no context of the device yet."""
+        if result.name not in ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_INVALID_HANDLE"):
+            raise CudaError("cuLaunchKernel", result.name, int(result), self._describe(prepared))
+
+    def _wait(self, prepared: Prepared, stream: Any) -> None:
+        driver.call("cuStreamSynchronize", stream, context=self._describe(prepared))
+
+    def _describe(self, prepared: Prepared) -> str:
+        shape = prepared.shape
+        text = (
+            f"launch of kernel {self.signature.name!r} on GPU {prepared.device}, grid {shape.grid}, block {shape.block}"
+        )
+        return f"{text}, launch number {self._launches}" if self._debug else text
+
+
+def _addresses(values: Sequence[Value], arguments: Sequence[Any]) -> list[Any]:
+    """What ``Specialisation.prepare`` takes: an address for each tensor, the number as given for each scalar."""
+    return [
+        value.pointer if isinstance(value, ArrayView) else argument
+        for value, argument in zip(values, arguments, strict=True)
+    ]
+
+
+def _promised(what: str, given: Extent, compiled: tuple[int, int, int] | None, kernel: str) -> tuple[int, int, int]:
+    """The extent to launch with: the compiled one is a promise the code relies on."""
+    if given is None:
+        if compiled is None:
+            raise TypeError(f"kernel {kernel!r} does not say its {what}: pass {what}=")
+        return compiled
+    extent = dim3(given, what)
+    if compiled is not None and extent != compiled:
+        raise ValueError(f"{what} {extent}, but kernel {kernel!r} was compiled for {compiled}. Pass None or {compiled}")
+    return extent
+
+
+def _bounded(entries: dict[Any, Any], capacity: int) -> None:
+    """Makes room for one more entry; the caller holds the lock."""
+    while len(entries) >= capacity:
+        entries.pop(next(iter(entries)))

@@ -1,0 +1,130 @@
+"""A cubin in the driver: loaded once a process, its kernel fetched once a device."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from ..compile.signature import KernelSignature, MemRefArgument
+from . import driver
+from .errors import CudaError, RuntimeFault, Unloaded
+
+DEFAULT_SHARED_BYTES = 48 * 1024
+"""Static and dynamic shared memory a block may have without asking for more (driver API)."""
+
+PORTABLE_CLUSTER = 8
+MAX_PARAMETERS = 4096
+"""Bytes, and so at most the number, of kernel parameters that every chip takes (CUDA programming guide)."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel on one device. ``static_shared_bytes``, and whether its cluster is fixed, are the cubin's."""
+
+    handle: Any
+    device: driver.Device
+    static_shared_bytes: int
+    cluster_compiled: bool
+
+
+class Module:
+    """Loads lazily, so that a kernel can be made, saved and looked at on a machine without a GPU."""
+
+    def __init__(self, cubin: bytes, signature: KernelSignature, chip: str = "") -> None:
+        self._cubin, self._signature, self._chip = cubin, signature, chip
+        self._library: Any = None
+        self._functions: dict[int, Function] = {}
+        self._unloaded = False
+        self._lock = threading.Lock()
+
+    def function(self, ordinal: int) -> Function:
+        """The kernel on GPU ``ordinal``; raises ``CudaError`` if the cubin is for another chip."""
+        found = self._functions.get(ordinal)
+        if found is not None:
+            return found
+        with self._lock:
+            if self._unloaded:
+                raise Unloaded(f"kernel {self._signature.name!r} was unloaded. Load it again with Kernel.load")
+            if ordinal not in self._functions:
+                with driver.current(ordinal), driver.during_capture():
+                    self._functions[ordinal] = self._load(ordinal)
+            return self._functions[ordinal]
+
+    def unload(self) -> None:
+        """Frees the device's copies. Launches under way must be finished and graphs holding the kernel dropped."""
+        with self._lock:
+            self._unloaded = True
+            self._functions.clear()
+            if self._library is not None:
+                library, self._library = self._library, None
+                driver.call("cuLibraryUnload", library, context=f"kernel {self._signature.name!r}")
+
+    def _load(self, ordinal: int) -> Function:
+        place = driver.device(ordinal)
+        name = self._signature.name
+        context = f"kernel {name!r} compiled for {self._chip or 'another chip'}, GPU {ordinal} is {place.chip}"
+        if self._library is None:
+            self._library = driver.call("cuLibraryLoadData", self._cubin, [], [], 0, [], [], 0, context=context)
+        kernel = driver.call("cuLibraryGetKernel", self._library, name.encode(), context=context)
+        handle = driver.call("cuKernelGetFunction", kernel, context=context)
+        attributes = driver.cuda().CUfunction_attribute
+
+        def attribute(suffix: str) -> int:
+            return driver.call("cuFuncGetAttribute", getattr(attributes, f"CU_FUNC_ATTRIBUTE_{suffix}"), handle)
+
+        _check_parameters(handle, self._signature)
+        return Function(handle, place, attribute("SHARED_SIZE_BYTES"), attribute("REQUIRED_CLUSTER_WIDTH") > 0)
+
+
+def allow_shared(function: Function, kernel: str, dynamic_bytes: int) -> None:
+    """Lets launches of ``function`` have ``dynamic_bytes`` of dynamic shared memory."""
+    total, limit = function.static_shared_bytes + dynamic_bytes, function.device.shared_bytes
+    if total > limit:
+        raise RuntimeFault(
+            f"kernel {kernel!r} needs {total} B of shared memory ({function.static_shared_bytes} static, "
+            f"{dynamic_bytes} dynamic); a block on GPU {function.device.ordinal} ({function.device.name}) has at most "
+            f"{limit} B. Use fewer stages or a smaller tile"
+        )
+    if total > DEFAULT_SHARED_BYTES:
+        attribute = driver.cuda().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        # The most there can be, and not what this launch needs: a later, smaller launch must not lower it again.
+        driver.call("cuFuncSetAttribute", function.handle, attribute, limit - function.static_shared_bytes)
+
+
+def allow_cluster(function: Function, blocks: int) -> None:
+    """Lets launches of ``function`` have clusters above the portable size of 8 blocks."""
+    if blocks > PORTABLE_CLUSTER:
+        attribute = driver.cuda().CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        driver.call("cuFuncSetAttribute", function.handle, attribute, 1)
+
+
+def parameter_sizes(signature: KernelSignature) -> list[int]:
+    """Bytes of each kernel parameter: descriptors, then the user's arguments as the signature expands them."""
+    sizes = [128] * len(signature.tensor_maps)
+    for argument in signature.arguments:
+        if not isinstance(argument, MemRefArgument):
+            sizes.append(argument.dtype.bytes)
+        elif signature.bare_pointers:
+            sizes.append(8)
+        else:
+            sizes += [8] * (3 + 2 * len(argument.shape))
+    return sizes
+
+
+def _check_parameters(handle: Any, signature: KernelSignature) -> None:
+    """Compares the cubin's parameters with the signature's: a wrong pair would read past the arguments."""
+    wanted = parameter_sizes(signature)
+    found = []
+    for index in range(MAX_PARAMETERS):
+        try:
+            found.append(int(driver.call("cuFuncGetParamInfo", handle, index)[1]))
+        except CudaError as error:
+            if error.name != "CUDA_ERROR_INVALID_VALUE":  # past the last one; anything else: a driver before 12.4
+                return
+            break
+    if found != wanted:
+        raise RuntimeFault(
+            f"kernel {signature.name!r} has parameters of {found} B, its signature says {wanted} B: the cubin and the "
+            "signature do not belong together. Compile again"
+        )

@@ -1,0 +1,57 @@
+"""Stream handles: a stream of any framework as a number, and each framework's current stream."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import driver
+
+LEGACY = 0
+"""Handle of CUDA's legacy default stream."""
+
+
+def handle_of(stream: Any) -> int:
+    """The ``CUstream`` number of a stream: an int, or a stream of PyTorch, CuPy, cuda.core, cuda.bindings or of any
+    object with ``__cuda_stream__``. Raises ``TypeError`` for anything else."""
+    if isinstance(stream, int):
+        return stream
+    protocol: Any = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba and older cuda.core
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    if type(stream).__name__ == "CUstream":
+        return int(stream)
+    raise TypeError(
+        f"{type(stream).__qualname__} is no stream: needed: an int, an object with __cuda_stream__, or a stream of "
+        "PyTorch, CuPy or cuda-python"
+    )
+
+
+def current_of(framework: str, ordinal: int) -> int:
+    """The stream that ``framework`` runs its work on for GPU ``ordinal``, or the legacy default stream."""
+    if framework == "torch":
+        # torch.cuda.current_stream builds an object for 5 us; this is what it asks.
+        return sys.modules["torch"]._C._cuda_getCurrentRawStream(ordinal)
+    if framework == "cupy":
+        return sys.modules["cupy"].cuda.get_current_stream(ordinal).ptr
+    return LEGACY
+
+
+def has_own_stream(framework: str) -> bool:
+    """Whether the framework tells its stream, so that launches on it are ordered with the framework's own work."""
+    return framework in ("torch", "cupy")
+
+
+def order_after(producer: int, consumer: int) -> None:
+    """Makes later work on stream ``consumer`` wait for the work that is on stream ``producer`` now."""
+    if producer == consumer or {producer, consumer} <= {0, 1}:
+        return
+    event = driver.call("cuEventCreate", int(driver.cuda().CUevent_flags.CU_EVENT_DISABLE_TIMING))
+    try:
+        driver.call("cuEventRecord", event, driver.cuda().CUstream(producer))
+        driver.call("cuStreamWaitEvent", driver.cuda().CUstream(consumer), event, 0)
+    finally:
+        driver.call("cuEventDestroy", event)

@@ -1,0 +1,171 @@
+"""Tensor maps for actual arrays: evaluate, check every rule, encode, and keep what was encoded."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ..compile.signature import TensorMapArgument
+from ..dtypes import DRIVER_BYTES
+from ..layout.expr import evaluate
+from ..plan.tensor_map import TensorMap
+from . import driver
+from .descriptor_rules import check_failures, violations
+from .errors import DescriptorError
+
+SIZE = 128
+"""Bytes of a descriptor, and its alignment (CUDA 13 declares it so)."""
+
+_DATA_TYPES = {name: number for number, name in enumerate(DRIVER_BYTES)}
+"""``CUtensorMapDataType``: the table is in the driver's order."""
+
+_FAULTY_ENCODER = 13010
+_SMALL_SPAN_BYTES = 128 * 1024
+
+
+def evaluated(tensor_map: TensorMap, symbols: Mapping[str, int]) -> TensorMap:
+    """``tensor_map`` with numbers for all its expressions."""
+    return replace(
+        tensor_map,
+        dims=tuple(evaluate(value, symbols) for value in tensor_map.dims),
+        strides_bytes=tuple(evaluate(value, symbols) for value in tensor_map.strides_bytes),
+        base_offset_bytes=evaluate(tensor_map.base_offset_bytes, symbols),
+    )
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """An encoded tensor map. ``data``: its 128 bytes for the address it was made for; ``tensor_map``: all numbers.
+
+    ``write`` makes it for another address, at a third of the price of encoding again.
+    """
+
+    tensor_map: TensorMap
+    data: bytes
+
+    def write(self, target: int, address: int) -> None:
+        """Puts the descriptor for ``address`` (a multiple of 16) into the 128 bytes at ``target``."""
+        ctypes.memmove(target, self.data, SIZE)
+        code = driver.tensor_map_calls()[1](target, address)
+        if code:
+            raise _refusal("cuTensorMapReplaceAddress", code, self.tensor_map, address)
+        _repair(target, self.tensor_map)
+
+
+def describe(tensor_map: TensorMap, address: int) -> str:
+    """Every argument of ``cuTensorMapEncodeTiled``, dimension 0 innermost."""
+    return (
+        f"data type {tensor_map.data_type}, rank {tensor_map.rank}, address {address:#x}, "
+        f"dims {list(tensor_map.dims)}, strides {list(tensor_map.strides_bytes)} B, box {list(tensor_map.box)}, "
+        f"element strides {list(tensor_map.element_strides)}, interleave none, swizzle {tensor_map.swizzle.label}, "
+        f"L2 promotion {(0, 64, 128, 256)[tensor_map.l2_promotion]} B, out of bounds {tensor_map.oob_fill.name.lower()}"
+    )
+
+
+def span_bytes(tensor_map: TensorMap) -> int:
+    """Bytes from the first element to the end of the last."""
+    steps = (tensor_map.element_bytes, *tensor_map.strides_bytes)
+    return tensor_map.element_bytes + sum(
+        (int(extent) - 1) * int(step)  # type: ignore[arg-type]
+        for extent, step in zip(tensor_map.dims, steps, strict=True)
+    )
+
+
+def encode(tensor_map: TensorMap, address: int) -> bytes:
+    """The driver's descriptor of ``tensor_map`` (numbers only) at ``address``; its base offset is not added here.
+
+    Raises ``DescriptorError`` with every field if the driver refuses what the rules allowed.
+    """
+    rank = tensor_map.rank
+    u64, u32 = ctypes.c_uint64, ctypes.c_uint32
+    storage = ctypes.create_string_buffer(2 * SIZE)
+    target = -(-ctypes.addressof(storage) // SIZE) * SIZE
+    code = driver.tensor_map_calls()[0](
+        target,
+        _DATA_TYPES[tensor_map.data_type],
+        rank,
+        address,
+        (u64 * rank)(*tensor_map.dims),
+        (u64 * rank)(*tensor_map.strides_bytes),
+        (u32 * rank)(*tensor_map.box),
+        (u32 * rank)(*tensor_map.element_strides),
+        0,
+        int(tensor_map.swizzle),
+        tensor_map.l2_promotion,
+        int(tensor_map.oob_fill),
+    )
+    if code:
+        raise _refusal("cuTensorMapEncodeTiled", code, tensor_map, address)
+    _repair(target, tensor_map)
+    return ctypes.string_at(target, SIZE)
+
+
+def _refusal(call: str, code: int, tensor_map: TensorMap, address: int) -> DescriptorError:
+    return DescriptorError(
+        f"{call} answered {driver.result_name(code)}",
+        [f"{describe(tensor_map, address)}. No rule known to this package forbids it: please report it"],
+    )
+
+
+def _repair(target: int, tensor_map: TensorMap) -> None:
+    """Encoders of drivers up to CUDA 13.1 set bit 21 of word 1 for tensors spanning under 128 KiB as well, which made
+    out-of-bounds addresses fault on Blackwell (CUTLASS and Triton clear it in the same way; Hopper ignores it)."""
+    if driver.driver_version() <= _FAULTY_ENCODER and span_bytes(tensor_map) < _SMALL_SPAN_BYTES:
+        word = ctypes.c_uint64.from_address(target + 8)
+        word.value &= ~(1 << 21)
+
+
+class DescriptorCache:
+    """The ``capacity`` descriptors used last. The key is every argument of the encoder and the device, so memory that
+    was freed and given out again finds exactly what would be encoded for it."""
+
+    def __init__(self, capacity: int = 1024) -> None:
+        self.capacity = capacity
+        self._entries: OrderedDict[tuple[TensorMap, int, int], Descriptor] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, tensor_map: TensorMap, address: int, device: int) -> Descriptor:
+        key = (tensor_map, address, device)
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+        descriptor = Descriptor(tensor_map, encode(tensor_map, address))
+        with self._lock:
+            self._entries[key] = descriptor
+            while len(self._entries) > self.capacity:
+                self._entries.popitem(last=False)
+        return descriptor
+
+
+CACHE = DescriptorCache()
+"""Of this process."""
+
+
+def make(
+    kernel: str,
+    index: int,
+    argument: TensorMapArgument,
+    symbols: Mapping[str, int],
+    pointer: int,
+    device: driver.Device,
+) -> Descriptor:
+    """Descriptor ``index`` of ``kernel`` for the tensor at ``pointer`` (element 0 of its allocation).
+
+    Raises ``DescriptorError`` with all broken rules, before the driver is asked.
+    """
+    tensor_map = evaluated(argument.tensor_map, symbols)
+    address = pointer + int(tensor_map.base_offset_bytes)  # type: ignore[arg-type]
+    problems = [*check_failures(argument.checks, symbols), *violations(tensor_map, address, device.capability)]
+    if problems:
+        raise DescriptorError(
+            f"kernel {kernel!r}: no tensor map {index} for argument {argument.argument}",
+            [f"argument {argument.argument}: {problem}" for problem in problems],
+        )
+    return CACHE.get(tensor_map, address, device.ordinal)
