@@ -60,7 +60,7 @@ def _main(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from ..compile.assemble import AssemblerError
-    from ..compile.compiler import CompileError, compile_text
+    from ..compile.compiler import STAGES, CompileError, compile_text
     from ..run.arguments import ArgumentError, load_path, make_arguments
     from ..run.report import instruction_lines, plan_lines
 
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
         emits = _emits(options)
         text = _read(options.file)
         doing(f"{options.file}:1:1")
-        compiled = compile_text(text, options.chip, name=str(options.file))
+        compiled = compile_text(text, options.chip, name=str(options.file), keep=STAGES)
         signature = _kernel(compiled, options.kernel)
         values = make_arguments(signature, arguments)
     except (ArgumentError, AssemblerError, CompileError, ValueError) as error:
@@ -114,7 +114,7 @@ def _execute(
         if device == "gpu":
             execute.run_gpu(compiled, signature, values)
         else:
-            execute.run_simulator(compiled.lowered, signature, values)
+            execute.run_simulator(compiled.texts["lowered"], signature, values)
     except (execute.RunError, RuntimeFault, ArgumentTypeError, DescriptorError, SimulationError) as error:
         raise Failure(_prefixed(str(error))) from None
     for index, path in outputs.items():
@@ -181,9 +181,9 @@ def _write(compiled: CompiledModule, signature: KernelSignature, emits: Sequence
         return
     stem = signature.name
     contents: dict[str, tuple[str, bytes]] = {
-        "plan": (f"{stem}.plan.mlir", compiled.planned.encode()),
-        "nvgpu": (f"{stem}.nvgpu.mlir", compiled.nvgpu.encode()),
-        "lowered": (f"{stem}.lowered.mlir", compiled.lowered.encode()),
+        "plan": (f"{stem}.plan.mlir", compiled.texts["planned"].encode()),
+        "nvgpu": (f"{stem}.nvgpu.mlir", compiled.texts["nvgpu"].encode()),
+        "lowered": (f"{stem}.lowered.mlir", compiled.texts["lowered"].encode()),
         "ptx": (f"{stem}.ptx", compiled.ptx.encode()),
         "cubin": (f"{stem}.cubin", compiled.cubin.data if compiled.cubin else b""),
     }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mlir import ir
 from mlir.dialects import gpu
@@ -32,7 +33,9 @@ class CompileError(Exception):
 
 def _line(diagnostic: Diagnostic) -> str:
     place = f"{diagnostic.place}: " if diagnostic.place else ""
-    notes = "".join(f"\n{_line(note)}" for note in diagnostic.notes)
+    # MLIR's note with the whole operation in generic form says nothing that the source line does not.
+    shown = (note for note in diagnostic.notes if not note.message.startswith("see current operation"))
+    notes = "".join(f"\n{_line(note)}" for note in shown)
     return f"{place}{diagnostic.severity}: {diagnostic.message}{notes}"
 
 
@@ -45,25 +48,29 @@ class PlannedCopy:
     plan: CopyPlan
 
 
+STAGES = ("planned", "nvgpu", "lowered")
+"""Stages whose text can be kept: after planning, after conversion to nvgpu, in the LLVM dialect."""
+
+
 @dataclass(frozen=True)
 class CompiledModule:
-    """Everything made from one module. ``lowered`` is the LLVM-dialect module that became ``ptx``."""
+    """Everything made from one module. ``texts`` holds the stages asked for; ``lowered`` is what became ``ptx``, with
+    source locations."""
 
     chip: str
     plans: tuple[PlannedCopy, ...]
-    planned: str
-    nvgpu: str
-    lowered: str
+    texts: dict[str, str]
     signatures: dict[str, KernelSignature]
     ptx: str
     cubin: Cubin | None
 
 
-Observer = Callable[[str, ir.Operation], None]
-"""Called with a stage's name (``parsed``, ``planned``, ``nvgpu``, ``lowered``) and the module as it is then."""
+Observer = Callable[[str], None]
+"""Called with the name of each step when it is done: ``parse``, ``plan``, ``convert``, ``lower``, ``ptx``,
+``assemble``."""
 
 
-def compile_file(path: str | Path, target: str = DEFAULT_CHIP, **options) -> CompiledModule:
+def compile_file(path: str | Path, target: str = DEFAULT_CHIP, **options: Any) -> CompiledModule:
     """``compile_text`` on a file, whose name appears in diagnostics."""
     return compile_text(Path(path).read_text(), target, name=str(path), **options)
 
@@ -74,46 +81,48 @@ def compile_text(
     *,
     name: str = "-",
     opt_level: int = 3,
+    keep: Collection[str] = (),
     assemble_cubin: bool = True,
-    observe: Observer | None = None,
+    observe: Observer = lambda step: None,
 ) -> CompiledModule:
     """Compiles MLIR text for ``target``. Raises ``CompileError`` with located messages, ``ValueError`` for a chip that
-    is not known."""
-    target_chip = chip(target)
-    observe = observe or (lambda stage, root: None)
+    is not known, ``AssemblerError``.
+
+    ``keep`` names the ``STAGES`` to return as text; printing them costs time.
+    """
+    ptx_version = chip(target).ptx
+    texts: dict[str, str] = {}
+
+    def done(step: str, stage: str = "") -> None:
+        if stage in keep:
+            texts[stage] = root.get_asm(enable_debug_info=stage == "lowered")
+        observe(step)
+
     context = make_context()
     with context, collecting(context) as diagnostics:
         try:
             root = parse(text, name)
-            observe("parsed", root)
+            done("parse")
             run_pipeline(root, f"builtin.module(tile-verify,tile-plan-copies{{chip={target}}})")
-            observe("planned", root)
-            planned, plans = str(root), _plans(root)
+            plans = _plans(root)
+            done("plan", "planned")
             run_pipeline(root, "builtin.module(convert-tile-to-nvgpu,tile-descriptor-args)")
-            observe("nvgpu", root)
-            nvgpu = str(root)
+            done("convert", "nvgpu")
             run_pipeline(root, "builtin.module(tile-lower-kernels)")
-            observe("lowered", root)
-            lowered = root.get_asm(enable_debug_info=True)
             signatures = _signatures(root)
+            done("lower", "lowered")
             run_pipeline(
                 root,
-                f"builtin.module(nvvm-attach-target{{chip={target} features=+ptx{target_chip.ptx} O={opt_level}}},"
+                f"builtin.module(nvvm-attach-target{{chip={target} features=+ptx{ptx_version} O={opt_level}}},"
                 "gpu-module-to-binary{format=isa})",
             )
             ptx = _ptx(root)
+            done("ptx")
         except ir.MLIRError:
             raise CompileError(diagnostics.seen) from None
-    return CompiledModule(
-        chip=target,
-        plans=plans,
-        planned=planned,
-        nvgpu=nvgpu,
-        lowered=lowered,
-        signatures=signatures,
-        ptx=ptx,
-        cubin=assemble(ptx, target) if assemble_cubin and ptx else None,
-    )
+    cubin = assemble(ptx, target) if assemble_cubin and ptx else None
+    done("assemble")
+    return CompiledModule(target, plans, texts, signatures, ptx, cubin)
 
 
 def parse(text: str, name: str) -> ir.Operation:
