@@ -53,7 +53,7 @@ def descriptor_type(map_: TensorMap, element: str) -> ir.Type:
 
 
 class DescriptorPool:
-    """Descriptors made so far, by tensor and tensor map. They are placed at the top of their kernel."""
+    """Descriptors made so far, by tensor and tensor map. They stand at the top of their kernel, in order of creation."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[ir.BlockArgument, str], ir.Value] = {}
@@ -64,7 +64,9 @@ class DescriptorPool:
         key = (argument, text)
         if key not in self._made:
             element = str(ir.MemRefType(argument.type).element_type)
-            with ir.InsertionPoint.at_block_begin(argument.owner), block_owner(argument).location:
+            block = argument.owner
+            before = sum(1 for other, _ in self._made if other.owner == block)
+            with ir.InsertionPoint(block.operations[before]), block_owner(argument).location:
                 op = CreateDescriptorOp(descriptor_type(map_, element), argument, ir.Attribute.parse(text))
             self._made[key] = op.descriptor
         return self._made[key]

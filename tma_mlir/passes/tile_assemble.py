@@ -15,6 +15,10 @@ from .ir_access import collect
 from .registry import Option, Pass
 
 
+_BINARY = 3
+"""``gpu::CompilationTarget::Binary``."""
+
+
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     for binary in collect(op, ("gpu.binary",)):
         objects = []
@@ -25,7 +29,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
             except AssemblerError as error:
                 raise TileError(binary.location, str(error)) from None
             with op.context:
-                objects.append(gpu.ObjectAttr.get(object_.target, 2, cubin.data, object_.properties))
+                objects.append(gpu.ObjectAttr.get(object_.target, _BINARY, cubin.data, object_.properties))
         binary.attributes["objects"] = ir.ArrayAttr.get(objects, op.context)
 
 
