@@ -99,9 +99,7 @@ def _static(extent) -> int:
 
 def _region(side: dict, symbols: dict[str, Symbol]) -> Region:
     starts, extents = zip(*side["region"], strict=True)
-    return Region(
-        tuple(_value(s, symbols) for s in starts), tuple(_static(_value(e, symbols)) for e in extents)
-    )
+    return Region(tuple(_value(s, symbols) for s in starts), tuple(_static(_value(e, symbols)) for e in extents))
 
 
 def _tensor(side: dict, size: int, symbols: dict[str, Symbol]):
@@ -118,6 +116,8 @@ def _layout(kind: dict, shape: tuple, size: int, symbols: dict[str, Symbol]):
         return atom_layout(tuple(map(_static, shape)), size, mode), address_swizzle(mode)
     if kind["kind"] == "tile":
         return _tile(kind, symbols), None
+    if not kind["swizzle_inner"]:
+        raise OutOfScopeError("a swizzle of the outer bits")
     tile = row_major(shape) if kind["tile"] is None else _tile(kind["tile"], symbols)
     base = kind["per_element"] + size.bit_length() - 1
     swizzle = AddressSwizzle(kind["swizzle_len"], base, kind["atom_len"])

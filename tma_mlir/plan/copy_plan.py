@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..layout.expr import Expr
+from .copy_request import CopyRequest
 from .findings import Finding
 from .tensor_map import TensorMap
 
@@ -44,7 +45,7 @@ class IssueGroup:
 
 @dataclass(frozen=True)
 class BulkGroup:
-    """``prod(loops)`` non-tensor ``cp.async.bulk`` of ``size_bytes`` each; offsets are bytes from the two tile bases."""
+    """``prod(loops)`` non-tensor ``cp.async.bulk`` of ``size_bytes`` each; offsets are bytes from the two bases."""
 
     size_bytes: int
     global_offset_bytes: Expr | int
@@ -69,7 +70,7 @@ class Condition:
     fallback.
     """
 
-    value: Expr
+    value: Expr | int
     finding: Finding
     divisor: int = 1
     low: int | None = None
@@ -90,7 +91,8 @@ class Alternative:
 class CopyPlan:
     """How one copy is made.
 
-    ``variant`` is ``tma``, ``bulk``, ``cp_async``, ``simt`` or ``empty`` (a region without elements).
+    ``variant`` is ``tma``, ``bulk``, ``cp_async``, ``simt`` or ``empty`` (a region without elements). A ``tma`` plan
+    may hold ``bulk_groups`` too, for pieces of the region that only those can reach.
     ``host_checks`` must hold before launch, ``guards`` in the kernel where the copy is issued.
     ``shared_alignment_bytes`` is what the shared tile's base needs: 128, or the swizzle's period.
     """
@@ -108,6 +110,8 @@ class CopyPlan:
     guards: tuple[Condition, ...] = ()
     findings: tuple[Finding, ...] = ()
     alternatives: tuple[Alternative, ...] = field(default=(), compare=False)
+    request: CopyRequest | None = field(default=None, compare=False, repr=False)
+    """What was asked; ``explain`` plans the alternatives from it."""
 
     @property
     def instruction_count(self) -> int:

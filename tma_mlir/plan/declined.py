@@ -6,7 +6,7 @@ from .copy_plan import Alternative
 from .findings import Finding
 
 
-class PlanDeclined(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+class PlanDeclined(Exception):
     """No legal plan. ``findings`` are the rules that forbid it; ``alternatives`` the other ways and why not those."""
 
     def __init__(self, findings: tuple[Finding, ...], alternatives: tuple[Alternative, ...] = ()):

@@ -2,43 +2,135 @@
 
 from __future__ import annotations
 
+import math
+
 from ..layout.algebra import LayoutError
 from ..layout.expr import Expr
-from ..layout.swizzle import Swizzle, swizzle_mode, swizzle_period_bytes
+from ..layout.swizzle import swizzle_mode, swizzle_period_bytes
 from . import rules
-from .copy_plan import Condition, CopyPlan, IssueGroup
+from .bulk import plan_bulk_piece
+from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
 from .findings import Finding, Status
 from .modes import copy_modes, even_parts
 from .tensor_map import TensorMap
 from .tensor_search import Dim, Piece, plan_piece
+from .threads import plan_cp_async, plan_simt
+
+VARIANTS = ("auto", "tma", "tma_explicit", "bulk", "cp_async", "simt")
+
+ISSUE_BYTES = 512
+"""What one bulk instruction costs besides its bytes, in bytes moved. An estimate: 2 KiB an instruction was measured to
+cost nothing (PERFORMANCE.md 1.1), smaller ones were not measured."""
+THREAD_COPY_BYTES = 4096
+"""What a copy by threads costs besides its bytes: addresses and instructions of all threads. An estimate."""
 
 
 def plan_copy(request: CopyRequest) -> CopyPlan:
     """The best legal plan. Raises ``PlanDeclined`` if none is, or if the variant asked for is not legal."""
+    if request.variant not in VARIANTS:
+        raise ValueError(f"variant {request.variant!r} is not one of {', '.join(VARIANTS)}")
     if 0 in request.global_region.extents:
-        return CopyPlan("empty")
-    return plan_tensor_maps(request)
+        return CopyPlan("empty", request=request)
+    if request.variant == "cp_async":
+        return plan_cp_async(request)
+    if request.variant == "simt":
+        return plan_simt(request)
+    if request.variant != "auto":
+        return plan_bulk_copies(request, ("tma",) if request.variant == "tma" else ("bulk",))
+    try:
+        plan = plan_bulk_copies(request, ("bulk", "tma"))
+    except PlanDeclined as declined:
+        return _thread_plan(request, declined)
+    return plan if _worth_issuing(request, plan) else _thread_plan_or(request, plan)
 
 
-def plan_tensor_maps(request: CopyRequest) -> CopyPlan:
-    """The tensor-map plan with the fewest instructions. Raises ``PlanDeclined``."""
-    conditions = _request_conditions(request)
-    swizzle = swizzle_mode(request.shared_swizzle)
-    assert swizzle is not None
+def _thread_plan(request: CopyRequest, declined: PlanDeclined) -> CopyPlan:
+    try:
+        return plan_cp_async(request)
+    except PlanDeclined:
+        pass
+    try:
+        return plan_simt(request)
+    except PlanDeclined as last:
+        raise PlanDeclined((*declined.findings, *last.findings)) from None
+
+
+def _worth_issuing(request: CopyRequest, plan: CopyPlan) -> bool:
+    count = plan.instruction_count
+    if count <= THREAD_COPY_BYTES // ISSUE_BYTES:
+        return True
+    size = request.dtype.bytes * math.prod(request.global_region.extents)
+    return count * ISSUE_BYTES <= size // 4 + THREAD_COPY_BYTES
+
+
+def _thread_plan_or(request: CopyRequest, plan: CopyPlan) -> CopyPlan:
+    for thread_plan in (plan_cp_async, plan_simt):
+        try:
+            found = thread_plan(request)
+        except PlanDeclined:
+            continue
+        if found.vector_bytes >= 8:
+            return found
+    return plan
+
+
+def plan_bulk_copies(request: CopyRequest, ways: tuple[str, ...]) -> CopyPlan:
+    """Bulk asynchronous copies, with or without tensor maps: for each even piece the first of ``ways`` that needs
+    fewest instructions. Raises ``PlanDeclined`` where no way is legal."""
+    conditions: list[Condition] = []
+    total = Piece()
+    bulk_groups: list[BulkGroup] = []
     try:
         parts = even_parts(request)
-        total = Piece()
         for part in parts:
-            total.add(plan_piece(part, copy_modes(part), swizzle))
+            _plan_part(part, ways, total, bulk_groups, conditions)
     except LayoutError as error:
-        raise PlanDeclined((Finding("common pieces", Status.DISPROVEN, str(error), "layouts that nest"),)) from None
-    for tensor_map in total.maps:
-        conditions += map_conditions(tensor_map, request)
-    for group, dims in zip(total.groups, total.dims, strict=True):
-        conditions += group_conditions(group, dims, total.maps[group.tensor_map], request)
-    return finished(request, tuple(total.maps), tuple(total.groups), conditions)
+        raise PlanDeclined((rules.common_pieces(str(error)).finding,)) from None
+    return finished(request, total, tuple(bulk_groups), conditions)
+
+
+def _plan_part(
+    part: CopyRequest, ways: tuple[str, ...], total: Piece, bulk_groups: list[BulkGroup], conditions: list[Condition]
+) -> None:
+    refused: list[Finding] = []
+    best: tuple[int, object, list[Condition]] | None = None
+    for way in ways:
+        try:
+            if way == "bulk":
+                group, own = plan_bulk_piece(part, copy_modes(part))
+                candidate = (group.instruction_count, group, own)
+            else:
+                piece, own = _plan_tensor_part(part)
+                candidate = (piece.cost[0], piece, own)
+        except PlanDeclined as declined:
+            refused += declined.findings
+            continue
+        if best is None or candidate[0] < best[0]:
+            best = candidate
+        if best[0] == 1:
+            break
+    if best is None:
+        raise PlanDeclined(tuple(dict.fromkeys(refused)))
+    conditions += best[2]
+    if isinstance(best[1], BulkGroup):
+        bulk_groups.append(best[1])
+    elif isinstance(best[1], Piece):
+        total.add(best[1])
+
+
+def _plan_tensor_part(part: CopyRequest) -> tuple[Piece, list[Condition]]:
+    conditions = _request_conditions(part)
+    swizzle = swizzle_mode(part.shared_swizzle)
+    assert swizzle is not None
+    piece = plan_piece(part, copy_modes(part), swizzle)
+    for tensor_map in piece.maps:
+        conditions += map_conditions(tensor_map, part)
+    for group, dims in zip(piece.groups, piece.dims, strict=True):
+        conditions += group_conditions(group, dims, piece.maps[group.tensor_map], part)
+    _raise_disproven(conditions)
+    return piece, conditions
 
 
 def _request_conditions(request: CopyRequest) -> list[Condition]:
@@ -81,9 +173,7 @@ def map_conditions(tensor_map: TensorMap, request: CopyRequest) -> list[Conditio
         known_alignment=request.global_alignment_bytes,
         chip=request.chip,
     )
-    conditions.append(
-        rules.known_on_host((*tensor_map.dims, *tensor_map.strides_bytes, tensor_map.base_offset_bytes))
-    )
+    conditions.append(rules.known_on_host((*tensor_map.dims, *tensor_map.strides_bytes, tensor_map.base_offset_bytes)))
     return conditions
 
 
@@ -109,35 +199,31 @@ def group_conditions(
 
 
 def finished(
-    request: CopyRequest,
-    maps: tuple[TensorMap, ...],
-    groups: tuple[IssueGroup, ...],
-    conditions: list[Condition],
-    variant: str = "tma",
+    request: CopyRequest, piece: Piece, bulk_groups: tuple[BulkGroup, ...], conditions: list[Condition]
 ) -> CopyPlan:
-    """The plan, its open conditions sorted into host checks and guards. Raises ``PlanDeclined`` if one is disproven."""
-    _raise_disproven(conditions)
+    """The plan, its open conditions sorted into host checks and guards."""
     open_conditions = [c for c in conditions if c.finding.status is Status.UNKNOWN]
-    host = tuple(dict.fromkeys(c for c in open_conditions if _is_host(c)))
-    guards = tuple(dict.fromkeys(c for c in open_conditions if not _is_host(c)))
     transaction = 0
     if request.direction is Direction.LOAD:
-        transaction = sum(maps[g.tensor_map].transaction_bytes * g.instruction_count for g in groups)
+        transaction = sum(piece.maps[g.tensor_map].transaction_bytes * g.instruction_count for g in piece.groups)
+        transaction += sum(g.size_bytes * g.instruction_count for g in bulk_groups)
+    alignment = 16
+    for tensor_map in piece.maps:
+        alignment = max(alignment, 128, tensor_map.swizzle.span_bytes * 8)
     return CopyPlan(
-        variant,
-        maps,
-        groups,
+        "tma" if piece.maps else "bulk",
+        tuple(piece.maps),
+        tuple(piece.groups),
+        bulk_groups,
         transaction_bytes=transaction,
-        shared_alignment_bytes=max(128, *(m.swizzle.span_bytes * 8 for m in maps)),
-        host_checks=host,
-        guards=guards,
+        shared_alignment_bytes=alignment,
+        host_checks=tuple(dict.fromkeys(c for c in open_conditions if _is_host(c))),
+        guards=tuple(dict.fromkeys(c for c in open_conditions if not _is_host(c))),
         findings=tuple(dict.fromkeys(c.finding for c in conditions)),
+        request=request,
     )
 
 
 def _is_host(condition: Condition) -> bool:
     value = condition.value
     return not isinstance(value, Expr) or all(symbol.host for symbol in value.symbols())
-
-
-__all__ = ["Swizzle", "plan_copy", "plan_tensor_maps"]

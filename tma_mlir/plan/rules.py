@@ -12,7 +12,7 @@ import math
 from ..dtypes import DRIVER_BYTES, DRIVER_FLOATS
 from ..layout.expr import Expr, bounds, known_divisor
 from ..layout.layout import AddressSwizzle
-from ..layout.swizzle import Swizzle, swizzle_mode
+from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle, swizzle_mode
 from .copy_plan import Condition
 from .findings import Finding, Status
 from .tensor_map import OobFill
@@ -52,9 +52,7 @@ def _multiple(rule: str, value: Value, divisor: int, what: str, unit: str, remed
     return Condition(value, finding, divisor)
 
 
-def _within(
-    rule: str, value: Value, low: int | None, high: int | None, what: str, unit: str, remedy: str
-) -> Condition:
+def _within(rule: str, value: Value, low: int | None, high: int | None, what: str, unit: str, remedy: str) -> Condition:
     if isinstance(value, int):
         least = most = value
     else:
@@ -71,6 +69,11 @@ def _within(
         status = Status.UNKNOWN
     needed = f"at least {low}{unit}" if high is None else f"{low}..{high}{unit}"
     return Condition(value, Finding(rule, status, f"{what} {value}{unit}", needed, remedy), 1, low, high)
+
+
+def common_pieces(problem: str) -> Condition:
+    """Both layouts cut the copy into pieces that nest, so that each moves by constant strides (planner)."""
+    return _holds("common pieces", not problem, problem, "layouts whose tiles nest", "Align the region to the tiles.")
 
 
 # What cuTensorMapEncodeTiled accepts
@@ -136,7 +139,8 @@ def global_stride_alignment(stride_bytes: Value, index: int) -> Condition:
 
 def global_stride_range(stride_bytes: Value, index: int) -> Condition:
     """Strides are below 2^40 bytes (HW, encoding). They may overlap, be zero, and need not grow."""
-    return _within("global stride range", stride_bytes, 0, (1 << 40) - 1, f"stride {index} is", " B", "Split the tensor.")
+    most = (1 << 40) - 1
+    return _within("global stride range", stride_bytes, 0, most, f"stride {index} is", " B", "Split the tensor.")
 
 
 def box_dimension(extent: int, index: int) -> Condition:
@@ -152,9 +156,8 @@ def box_size(box: tuple[int, ...], element_strides: tuple[int, ...], element_byt
     The driver divides every dimension by its element stride, the innermost one too, and rounds down.
     """
     size = element_bytes * math.prod(extent // step for extent, step in zip(box, element_strides, strict=True))
-    return _holds(
-        "box size", size <= SHARED_MEMORY_BYTES, f"box of {size} B", f"at most {SHARED_MEMORY_BYTES} B", "Split the box."
-    )
+    needed = f"at most {SHARED_MEMORY_BYTES} B"
+    return _holds("box size", size <= SHARED_MEMORY_BYTES, f"box of {size} B", needed, "Split the box.")
 
 
 def inner_box_bytes(size_bytes: int) -> Condition:
@@ -243,9 +246,8 @@ def coordinate_range(start: Value, index: int) -> Condition:
 
 def negative_coordinate_on_store(start: Value, index: int) -> Condition:
     """A store or reduction never starts below 0 in any dimension: that kills the kernel (HW, execution rule 2)."""
-    return _within(
-        "negative coordinate on store", start, 0, None, f"start {index} is", "", "Crop the region at the tensor's start."
-    )
+    remedy = "Crop the region at the tensor's start."
+    return _within("negative coordinate on store", start, 0, None, f"start {index} is", "", remedy)
 
 
 def store_clip_granularity(inner_dimension_bytes: Value) -> Condition:
@@ -332,18 +334,62 @@ def bulk_size(size_bytes: int) -> Condition:
     )
 
 
-def bulk_address_alignment(offset_bytes: Value, space: str) -> Condition:
-    """Both addresses of a ``cp.async.bulk`` are multiples of 16 bytes (PTX ISA)."""
-    return _multiple(
-        "bulk address alignment", offset_bytes, 16, f"{space} byte", " B", "Start at a 16-byte boundary."
+def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str) -> Condition:
+    """Both addresses of a ``cp.async.bulk`` are multiples of 16 bytes (PTX ISA).
+
+    The offset is from a base aligned to ``known_alignment`` bytes.
+    """
+    remedy = "Start at a 16-byte boundary."
+    if known_alignment % 16:
+        return _multiple("bulk address alignment", known_alignment, 16, f"{what} base aligned to", " B", remedy)
+    return _multiple("bulk address alignment", offset_bytes, 16, f"{what} byte", " B", remedy)
+
+
+def unswizzled(swizzle: Swizzle | None) -> Condition:
+    """A bulk copy without a tensor map does not swizzle (PTX ISA, cp.async.bulk)."""
+    found = f"swizzle {'of another kind' if swizzle is None else swizzle.label}"
+    return _holds("unswizzled", swizzle is Swizzle.NONE, found, "none", "Use a tensor map.")
+
+
+def known_step(step_bytes: Value) -> Condition:
+    """Loops of bulk copies have constant strides (a limit of this planner, not of the hardware)."""
+    ok = isinstance(step_bytes, int)
+    return _holds("known step", ok, f"stride {step_bytes} B", "a constant", "Use a tensor map.")
+
+
+def plain_copy(reduction: str | None, multicast: bool, cta_group: int) -> Condition:
+    """Only tensor-map copies are planned as reductions, multicast or for CTA pairs."""
+    wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
+    found = ", ".join(filter(None, wanted))
+    return _holds("plain copy", not found, found or "a plain copy", "a plain copy", "Use a tensor map.")
+
+
+def swizzle_pattern_known(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
+    """Threads compute swizzled addresses themselves, so the pattern is a known address XOR."""
+    ok = not isinstance(swizzle, Swizzle) or swizzle is Swizzle.NONE or swizzle in ADDRESS_SWIZZLES
+    return _holds("swizzle pattern known", ok, f"swizzle {swizzle!r}", "a known address XOR", "Use a tensor map.")
+
+
+def cp_async_direction(is_load: bool) -> Condition:
+    """``cp.async`` copies from global to shared memory only (PTX ISA)."""
+    return _holds("cp async direction", is_load, "a store" if not is_load else "a load", "a load", "Use plain stores.")
+
+
+def cp_async_size(width_bytes: int) -> Condition:
+    """``cp.async`` copies 4, 8 or 16 bytes (PTX ISA)."""
+    return _holds(
+        "cp async size", width_bytes in (4, 8, 16), f"vectors of {width_bytes} B", "4, 8 or 16 B", "Align the rows."
     )
+
+
+def cp_async_fill(is_zero: bool) -> Condition:
+    """``cp.async`` fills with zeros only (PTX ISA, src-size)."""
+    return _holds("cp async fill", is_zero, "zero fill" if is_zero else "NaN fill", "zero fill", "Fill with zero.")
 
 
 def inside_tensor(proven: bool) -> Condition:
     """A copy without a tensor map neither fills nor clips: its region lies inside the tensor."""
-    return _holds(
-        "inside tensor", proven, "a region that may leave the tensor", "a region inside", "State in_bounds."
-    )
+    return _holds("inside tensor", proven, "a region that may leave the tensor", "a region inside", "State in_bounds.")
 
 
 def chip_number(chip: str) -> int:

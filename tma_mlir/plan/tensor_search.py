@@ -318,9 +318,7 @@ def _box_dims(
         start, denominator, step = start * size, unit_bytes, unit_bytes
     start = start + position * denominator
     if len(boxes) == 1:
-        return [
-            Dim(boxes[0], step, limit, start, denominator, mode.low_safe, mode.high_safe, mode.dimension)
-        ]
+        return [Dim(boxes[0], step, limit, start, denominator, mode.low_safe, mode.high_safe, mode.dimension)]
     inner = math.prod(boxes[:-1])
     natural = not windowed and known_divisor(start) % (inner * denominator) == 0
     natural = natural and (mode.safe or known_divisor(limit) % inner == 0)
@@ -387,9 +385,7 @@ def _place(mode: Mode, dims: list[Dim], element_bytes: int) -> tuple[int, int]:
             dim = dims[index]
             dim.limit, dim.start = limit, dim.start + mode.start * (ratio * dim.denominator)
             return index, ratio
-    dims.append(
-        Dim(1, mode.global_bytes, mode.limit, mode.start, 1, mode.low_safe, mode.high_safe, mode.dimension)
-    )
+    dims.append(Dim(1, mode.global_bytes, mode.limit, mode.start, 1, mode.low_safe, mode.high_safe, mode.dimension))
     return len(dims) - 1, 1
 
 
