@@ -26,7 +26,7 @@ _TYPES = {
     name: value
     for module in (signature_types, layout_types, copy_plan, copy_request, findings, tensor_map)
     for name, value in vars(module).items()
-    if isinstance(value, type) and value.__module__ == module.__name__
+    if isinstance(value, type) and (is_dataclass(value) or issubclass(value, enum.Enum))
 }
 _TYPES["Resources"] = Resources
 

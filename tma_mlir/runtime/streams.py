@@ -17,8 +17,9 @@ def handle_of(stream: Any) -> int:
     if isinstance(stream, int):
         return stream
     protocol: Any = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return int((protocol() if callable(protocol) else protocol)[1])
+    if callable(protocol):
+        answer: Any = protocol()
+        return int(answer[1])
     for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba and older cuda.core
         if hasattr(stream, name):
             return int(getattr(stream, name))

@@ -162,7 +162,7 @@ def make(
     """
     tensor_map = evaluated(argument.tensor_map, symbols)
     address = pointer + int(tensor_map.base_offset_bytes)  # type: ignore[arg-type]
-    problems = [*check_failures(argument.checks, symbols), *violations(tensor_map, address, device.capability)]
+    problems = [*check_failures(argument.checks, symbols), *violations(tensor_map, address, device.chip)]
     if problems:
         raise DescriptorError(
             f"kernel {kernel!r}: no tensor map {index} for argument {argument.argument}",

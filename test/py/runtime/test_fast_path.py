@@ -1,0 +1,221 @@
+"""The cached launch, with a stand-in for PyTorch that has exactly what the fast path reads."""
+
+import struct
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.dtypes import dtype
+from tma_mlir.layout.expr import Expr, Symbol
+from tma_mlir.plan.tensor_map import TensorMap
+from tma_mlir.runtime import DescriptorError, Kernel, driver
+from tma_mlir.runtime.module import parameter_sizes
+
+
+class Tensor:
+    """A CUDA tensor as PyTorch shows it; ``base`` is its address."""
+
+    __module__ = "torch"
+    layout = "torch.strided"
+
+    def __init__(self, base, shape=(8, 256), kind="float16", strides=None, place=0):
+        self.base, self.shape, self.place = base, shape, place
+        self.strides = strides or (*[int(np.prod(shape[d + 1 :])) for d in range(len(shape))],)
+        self.dtype = f"torch.{kind}"
+
+    is_cuda = property(lambda self: self.place >= 0)
+    device = property(lambda self: SimpleNamespace(type="cuda", index=self.place))
+
+    def data_ptr(self):
+        return self.base
+
+    def stride(self):
+        return self.strides
+
+    def get_device(self):
+        return self.place
+
+    def is_conj(self):
+        return False
+
+    is_neg = is_conj
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """``torch.streams``: the current stream of each device."""
+    module = ModuleType("torch")
+    module.streams = {0: 0, 1: 0}  # type: ignore[attr-defined]
+    module._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: module.streams[ordinal])  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+ROWS, PITCH, SCALE = (Expr.of(Symbol(name)) for name in ("arg0.dim0", "arg0.stride0", "arg1"))
+SIGNATURE = KernelSignature(
+    name="copy",
+    tensor_maps=(TensorMapArgument(0, TensorMap("FLOAT16", (256, ROWS), (PITCH * 2,), (64, 8), (1, 1))),),
+    arguments=(MemRefArgument(dtype("f16"), (None, 256), (None, 1), None), ScalarArgument(dtype("f32"))),
+    block=(32, 1, 1),
+)
+
+
+@pytest.fixture
+def launched(fake_driver, torch):
+    """A fake driver and a kernel that was launched once at address 0x10000."""
+    fake = fake_driver(parameter_sizes(SIGNATURE))
+    kernel = Kernel(b"", SIGNATURE)
+    kernel.launch(1, None, Tensor(0x10000), 1.0)
+    return fake, kernel
+
+
+def pointers(launch):
+    """The addresses in the descriptor and in the memref parameter."""
+    return struct.unpack("<Q", launch.parameters[0][:8])[0], struct.unpack("<Q", launch.parameters[1])[0]
+
+
+def test_the_same_arguments_are_issued_without_another_look(launched, monkeypatch):
+    fake, kernel = launched
+    kernel.launch(1, None, Tensor(0x10000), 1.0)
+    monkeypatch.setattr(Kernel, "_launch", None)
+    monkeypatch.setattr(Kernel, "_prepare", None)
+    calls = len(fake.calls)
+    kernel.launch(1, None, Tensor(0x10000), 1.0)
+    assert [call[0] for call in fake.calls[calls:]] == ["cuLaunchKernel"]
+    assert fake.launches[-1].parameters == fake.launches[0].parameters
+
+
+def test_another_address_only_replaces_it(launched):
+    fake, kernel = launched
+    kernel.launch(1, None, Tensor(0x20000), 1.0)
+    assert pointers(fake.launches[-1]) == (0x20000, 0x20000)
+    assert len(fake.encoded) == 1
+    assert fake.replaced[-1] == 0x20000
+
+
+@pytest.mark.parametrize(
+    ("tensor", "dims", "strides"),
+    [
+        (Tensor(0x10000, (16, 256)), [256, 16], [512]),
+        (Tensor(0x10000, (8, 256), strides=(264, 1)), [256, 8], [528]),
+    ],
+)
+def test_the_same_address_with_another_shape_is_encoded_again(launched, tensor, dims, strides):
+    fake, kernel = launched
+    kernel.launch(1, None, tensor, 1.0)
+    assert (fake.encoded[-1].dims, fake.encoded[-1].strides) == (dims, strides)
+
+
+def test_the_same_address_with_another_type_is_refused(launched):
+    _, kernel = launched
+    with pytest.raises(TypeError, match="elements are bfloat16"):
+        kernel.launch(1, None, Tensor(0x10000, kind="bfloat16"), 1.0)
+
+
+def test_a_misaligned_address_is_explained(launched):
+    _, kernel = launched
+    with pytest.raises(DescriptorError, match="argument 0: tensor starts at byte 65544 B; needed: a multiple of 16 B"):
+        kernel.launch(1, None, Tensor(0x10008), 1.0)
+
+
+@pytest.mark.parametrize("value", [2.5, -0.0, 0.0, float("nan"), 1, True, np.float32(3)])
+def test_scalars_are_told_apart_by_their_bits(launched, value):
+    fake, kernel = launched
+    for scalar in (0.0, -0.0, value, value):
+        kernel.launch(1, None, Tensor(0x10000), scalar)
+        assert fake.launches[-1].parameters[2] == np.float32(scalar).tobytes()
+
+
+def test_scalars_out_of_range_are_refused_on_the_fast_path_too(fake_driver, torch):
+    signature = KernelSignature("k", (), (MemRefArgument(dtype("f16"), (8,), (1,)), ScalarArgument(dtype("i8"))))
+    fake_driver(parameter_sizes(signature))
+    kernel = Kernel(b"", signature)
+    for value in (1, 2, 255):
+        kernel.launch(1, 1, Tensor(0x10000, (8,)), value)
+    with pytest.raises(TypeError, match="256 does not fit i8"):
+        kernel.launch(1, 1, Tensor(0x10000, (8,)), 256)
+
+
+def test_a_scalar_in_a_descriptor_makes_a_new_one(fake_driver, torch):
+    tensor_map = TensorMap("FLOAT16", (SCALE,), (), (64,), (1,))
+    arguments = (MemRefArgument(dtype("f16"), (None,), (1,)), ScalarArgument(dtype("i64")))
+    signature = KernelSignature("k", (TensorMapArgument(0, tensor_map),), arguments)
+    fake = fake_driver(parameter_sizes(signature))
+    kernel = Kernel(b"", signature)
+    for length in (100, 200, 100):
+        kernel.launch(1, 1, Tensor(0x10000, (256,)), length)
+    assert [encoded.dims for encoded in fake.encoded] == [[100], [200]]
+    assert fake.launches[0].parameters == fake.launches[2].parameters != fake.launches[1].parameters
+
+
+def test_grids_are_told_apart(launched):
+    fake, kernel = launched
+    for grid in (1, 2, (2, 3), [2, 3, 4], 1):
+        kernel[grid, None](Tensor(0x10000), 1.0)
+    assert [launch.grid for launch in fake.launches[1:]] == [(1, 1, 1), (2, 1, 1), (2, 3, 1), (2, 3, 4), (1, 1, 1)]
+
+
+def test_the_framework_s_current_stream_is_used_and_may_change(launched, torch):
+    fake, kernel = launched
+    for stream in (0, 77, 78):
+        torch.streams[0] = stream
+        kernel.launch(1, None, Tensor(0x10000), 1.0)
+    kernel.launch(1, None, Tensor(0x10000), 1.0, stream=99)
+    assert [launch.stream for launch in fake.launches[1:]] == [0, 77, 78, 99]
+
+
+def test_a_thread_without_a_context_gets_one(launched):
+    fake, kernel = launched
+    real, contexts = fake.cuLaunchKernel, []
+
+    def needs_context(*arguments):
+        contexts.append(fake.context)
+        return real(*arguments) if fake.context else (fake.CUresult.CUDA_ERROR_INVALID_CONTEXT,)
+
+    fake.cuLaunchKernel = needs_context
+    kernel.launch(2, None, Tensor(0x10000), 1.0)
+    kernel.launch(2, None, Tensor(0x10000), 1.0)
+    assert contexts == [100, 0, 100]
+    assert fake.context == 0  # left as it was
+
+
+def test_each_device_has_its_own_function_and_context(fake_driver, torch):
+    fake = fake_driver(parameter_sizes(SIGNATURE))
+    fake.devices = 2
+    kernel = Kernel(b"", SIGNATURE)
+    torch.streams[1] = 5
+    for place in (0, 1, 0, 1):
+        kernel.launch(1, None, Tensor(0x10000 + 0x10000 * place, place=place), 1.0)
+    assert [launch.function for launch in fake.launches] == ["function in 100", "function in 101"] * 2
+    assert [launch.stream for launch in fake.launches] == [0, 5, 0, 5]
+    assert fake.context == 0
+    assert len([call for call in fake.calls if call[0] == "cuLibraryLoadData"]) == 1
+
+
+def test_arrays_on_two_devices_need_a_choice_and_peer_access(fake_driver, torch):
+    signature = KernelSignature("k", (), (MemRefArgument(dtype("f16"), (8,), (1,)),) * 2)
+    fake = fake_driver(parameter_sizes(signature))
+    fake.devices = 2
+    kernel = Kernel(b"", signature)
+    pair = Tensor(0x10000, (8,), place=0), Tensor(0x20000, (8,), place=1)
+    with pytest.raises(TypeError, match=r"arrays are on GPUs 0, 1\. Make the GPU to run on current"):
+        kernel.launch(1, 1, *pair)
+    with driver.current(1):
+        kernel.launch(1, 1, *pair)
+        kernel.launch(1, 1, *pair)
+    assert [launch.function for launch in fake.launches] == ["function in 101"] * 2
+    assert [call[1] for call in fake.calls if call[0] == "cuCtxEnablePeerAccess"] == [100]
+
+
+def test_caches_are_bounded(launched, monkeypatch):
+    _, kernel = launched
+    monkeypatch.setattr("tma_mlir.runtime.kernel.PREPARED_LAUNCHES", 8)
+    monkeypatch.setattr("tma_mlir.runtime.kernel.SPECIALISATIONS", 4)
+    for step in range(100):
+        kernel.launch(1, None, Tensor(0x10000 + 16 * step, (8 + step % 10, 256)), 1.0)
+    ((_, ready),) = kernel._fast.values()
+    assert len(ready) <= 8
+    assert len(kernel._specialisations) <= 4
