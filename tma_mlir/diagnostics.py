@@ -109,7 +109,16 @@ def _convert(diagnostic: Any) -> Diagnostic:
     """An own copy of an ``ir.Diagnostic``, which is invalid once its handler returns."""
     severity = diagnostic.severity.name.lower()
     notes = tuple(_convert(note) for note in diagnostic.notes)
-    return Diagnostic(severity, place_of(diagnostic.location), diagnostic.message, notes)
+    try:
+        place = place_of(diagnostic.location)
+    except (RuntimeError, UnicodeDecodeError):
+        place = None
+    try:
+        message = diagnostic.message
+    except (RuntimeError, UnicodeDecodeError):
+        # The bindings cannot hand out text that is not UTF-8, which the escapes in "\\FF" make possible.
+        message = "(MLIR's message quotes a name that is not UTF-8)"
+    return Diagnostic(severity, place, message, notes)
 
 
 def remark(location: ir.Location, message: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..diagnostics import Diagnostic, collecting
 from .guard import doing, guarded
-from .source import InputError, Source, read, silent_parse_failure
+from .source import InputError, Source, read, silent_parse_failure, too_deep
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -69,11 +69,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
-    from .pass_flags import with_two_dashes
+    options, flags = parse_arguments(sys.argv[1:] if argv is None else argv)
+    return guarded(PROGRAM, lambda: run(options, flags))
 
-    arguments = with_two_dashes(sys.argv[1:] if argv is None else argv)
-    options, rest = _parser().parse_known_args(arguments)
-    return guarded(PROGRAM, lambda: run(options, rest))
+
+def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Options, and the flags that must be names of passes. ``SystemExit`` after a message for illegal ones."""
+    from .pass_flags import separate
+
+    parser = _parser()
+    own, flags = separate(argv, parser._option_string_actions)
+    return parser.parse_args(own), flags
 
 
 def run(options: argparse.Namespace, pass_flags: Sequence[str]) -> int:
@@ -171,6 +177,9 @@ class _Job:
 
         from ..passes.pipeline import PassCrash
 
+        deep = too_deep(self.source, chunk)
+        if deep:
+            return deep
         try:
             with self.timing.phase("Parser"):
                 module = self._parse(chunk)
@@ -232,8 +241,11 @@ class _Job:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
             return
-        with open(self.options.output, "wb") as file:
-            file.write(data)
+        try:
+            with open(self.options.output, "wb") as file:
+                file.write(data)
+        except OSError as error:
+            raise InputError(f"cannot write '{self.options.output}': {error.strerror}") from None
 
 
 def _first_line(chunk: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from .source import InputError
@@ -14,9 +14,19 @@ if TYPE_CHECKING:
 _MODULE = "builtin.module"
 
 
-def with_two_dashes(arguments: Sequence[str]) -> list[str]:
-    """mlir-opt also takes ``-canonicalize``; argparse would read that as a row of one-letter flags."""
-    return [f"-{each}" if re.match(r"-[a-z][\w-]*[\w](=|$)", each) else each for each in arguments]
+def separate(arguments: Sequence[str], own: Container[str]) -> tuple[list[str], list[str]]:
+    """Arguments for argparse, where ``own`` are its flags, and those that must be passes, both in order.
+
+    mlir-opt also takes ``-canonicalize``, which argparse would read as a row of one-letter flags, and it takes white
+    space inside a pass's options, which argparse would take for a file name.
+    """
+    rest: list[str] = []
+    flags: list[str] = []
+    for argument in arguments:
+        each = f"-{argument}" if re.match(r"-[a-z][\w-]*\w(=|$)", argument) else argument
+        name = each.partition("=")[0]
+        (flags if each.startswith("--") and name not in own else rest).append(each)
+    return rest, flags
 
 
 def boolean(flag: str, text: str) -> bool:
@@ -57,10 +67,9 @@ def known_passes(flag: str, values: Sequence[str]) -> frozenset[str]:
 
 def _element(flag: str) -> str:
     name, _, options = flag.lstrip("-").partition("=")
-    anchor = _anchor(name) if flag.startswith("--") else None
+    anchor = _anchor(name)
     if anchor is None:
-        known = "" if flag.startswith("--") else "; there can be one input file only"
-        raise InputError(f"unknown flag or pass '{flag}'{known or _hint(name)}")
+        raise InputError(f"unknown flag or pass '{flag}'{_hint(name)}")
     element = f"{name}{{{options}}}" if options else name
     return element if anchor in ("", _MODULE) else f"{anchor}({element})"
 

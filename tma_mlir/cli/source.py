@@ -79,6 +79,28 @@ def read(path: str) -> Source:
         raise InputError(message) from None
 
 
+MAX_NESTING = 500
+"""Brackets inside brackets; MLIR's parser recurses and overflows an 8 MiB stack at 2,000 to 4,000."""
+
+_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[<>]=|([\[({<])|([\])}>])')
+
+
+def too_deep(source: Source, chunk: str) -> Diagnostic | None:
+    """The error for input nested deeper than MLIR's parser can stand; None if it is not."""
+    if sum(map(chunk.count, "[({<")) <= MAX_NESTING:
+        return None
+    depth = 0
+    for found in _BRACKETS.finditer(chunk):
+        if found[1]:
+            depth += 1
+            if depth > MAX_NESTING:
+                message = f"brackets are nested more than {MAX_NESTING} deep"
+                return Diagnostic("error", _place(source, chunk, found.start()), message)
+        elif found[2]:
+            depth = max(depth - 1, 0)
+    return None
+
+
 _UNQUOTED_TILE = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|(?<![\w#!@%$.])(tile\.\w+)')
 
 
@@ -86,10 +108,14 @@ def silent_parse_failure(source: Source, chunk: str) -> Diagnostic:
     """The error for input that MLIR refuses without a word: an IRDL operation written without quotes."""
     for found in _UNQUOTED_TILE.finditer(chunk):
         if found[1]:
-            line = chunk.count("\n", 0, found.start()) + 1
-            column = len(chunk[chunk.rfind("\n", 0, found.start()) + 1 : found.start()].encode()) + 1
             message = f'{found[1]} has no custom syntax; write it in the generic form: "{found[1]}"(operands) '
             message += "{attributes} : (operand types) -> ()"
-            return Diagnostic("error", Place(source.name, line, column), message)
+            return Diagnostic("error", _place(source, chunk, found.start()), message)
     what = "bytecode" if source.bytecode else "input"
     return Diagnostic("error", Place(source.name, 1, 1), f"MLIR cannot parse this {what} and does not say why")
+
+
+def _place(source: Source, chunk: str, offset: int) -> Place:
+    """Where ``chunk[offset]`` is; columns are in bytes, as MLIR's."""
+    before = chunk[chunk.rfind("\n", 0, offset) + 1 : offset]
+    return Place(source.name, chunk.count("\n", 0, offset) + 1, len(before.encode()) + 1)

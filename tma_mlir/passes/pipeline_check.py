@@ -14,7 +14,7 @@ from typing import IO
 
 from . import registry
 from .pipeline import BoundNest, ParsedPipeline, Step
-from .pipeline_text import Nest, PassCall, PipelineError
+from .pipeline_text import Nest, PassCall, PipelineError, split_options
 
 
 def check(pipeline: ParsedPipeline) -> None:
@@ -38,6 +38,9 @@ def rejection(call: PassCall, anchor: str) -> str:
     """Why MLIR does not take one of its own passes on ``anchor``; "" if it does."""
     from mlir.passmanager import PassManager
 
+    fatal = _fatal_value(call)
+    if fatal:
+        return fatal
     with _stderr() as stderr:
         try:
             PassManager(anchor).add(str(call))
@@ -61,6 +64,24 @@ def rejection(call: PassCall, anchor: str) -> str:
         return f"'{call.name}': option '{illegal[1]}': {illegal[2].rstrip('!')}"
     reason = message.splitlines()[0] if message else "rejected"
     return f"'{call}': {re.sub(r'^MLIR Textual PassPipeline Parser:[0-9:]+ error: ', '', reason)}"
+
+
+_ALLOWED: dict[tuple[str, str], tuple[str, ...]] = {
+    ("gpu-module-to-binary", "format"): ("offloading", "llvm", "assembly", "isa", "binary", "bin", "fatbin"),
+    ("gpu-lower-to-nvvm-pipeline", "cubin-format"): ("isa", "binary", "bin", "fatbinary", "fatbin"),
+    ("gpu-lower-to-nvvm-pipeline", "opt-level"): ("0", "1", "2", "3"),
+    ("nvvm-attach-target", "O"): ("0", "1", "2", "3"),
+}
+"""Values of options by pass; MLIR 22 stops the process at any other."""
+
+
+def _fatal_value(call: PassCall) -> str:
+    with contextlib.suppress(PipelineError):
+        for name, value, _ in split_options(call, str(call)) if call.options else ():
+            allowed = _ALLOWED.get((call.name, name))
+            if allowed and value not in allowed:
+                return f"'{call.name}': option '{name}' is one of {', '.join(allowed)}; not '{value}'"
+    return ""
 
 
 _WRONG_ANCHOR = r"restricted to '([^']+)' on a PassManager"

@@ -113,7 +113,7 @@ def split_options(call: PassCall, text: str) -> Iterator[tuple[str, str | None, 
     Options are separated by white space; a value may be quoted (' or ") or braced, and is None without '='.
     """
     options = call.options
-    shift = call.options_column + len(_SPACE.match(text, call.options_column - 1)[0]) if options else 0  # type: ignore
+    shift = _skip(text, call.options_column - 1) + 1 if options else 0
     at = 0
     while at < len(options):
         name = _NAME.match(options, at)
