@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,16 +96,16 @@ def compile_text(
 
     def done(step: str, stage: str = "") -> None:
         if stage in keep:
-            texts[stage] = root.get_asm(enable_debug_info=stage == "lowered")
+            texts[stage] = debug_text(root, name) if stage == "lowered" else str(root)
         observe(step)
 
     context = make_context()
     with context, collecting(context) as diagnostics:
         try:
-            root = parse(text, name)
+            root = parse(text)
             done("parse")
             run_pipeline(root, f"builtin.module(tile-verify,tile-plan-copies{{chip={target}}})")
-            plans = _plans(root)
+            plans = _plans(root, name)
             done("plan", "planned")
             run_pipeline(root, "builtin.module(convert-tile-to-nvgpu,tile-descriptor-args)")
             done("convert", "nvgpu")
@@ -119,20 +120,44 @@ def compile_text(
             ptx = _ptx(root)
             done("ptx")
         except ir.MLIRError:
-            raise CompileError(diagnostics.seen) from None
+            raise CompileError(named(diagnostics.seen, name)) from None
     cubin = assemble(ptx, target) if assemble_cubin and ptx else None
     done("assemble")
     return CompiledModule(target, plans, texts, signatures, ptx, cubin)
 
 
-def parse(text: str, name: str) -> ir.Operation:
-    """``text`` as a ``builtin.module`` whose locations carry ``name``; must run inside a context."""
-    return ir.Operation.parse(text, source_name=name).operation
+def parse(text: str) -> ir.Operation:
+    """``text`` as a ``builtin.module`` (put around it where it is missing); must run inside a context.
+
+    MLIR names text without a file ``-``; ``named`` puts the name back.
+    """
+    return ir.Module.parse(text).operation
 
 
-def _plans(root: ir.Operation) -> tuple[PlannedCopy, ...]:
+def named(diagnostics: Iterable[Diagnostic], name: str) -> list[Diagnostic]:
+    """``diagnostics`` of parsed text with places in ``name``."""
+    return [
+        replace(each, place=_named_place(each.place, name), notes=tuple(named(each.notes, name)))
+        for each in diagnostics
+    ]
+
+
+def _named_place(place: Place | None, name: str) -> Place | None:
+    return replace(place, file=name) if place and place.file == "-" else place
+
+
+def debug_text(root: ir.Operation, name: str) -> str:
+    """``root`` printed with locations, which are places in ``name``."""
+    return root.get_asm(enable_debug_info=True).replace('loc("-":', f"loc({json.dumps(name)}:")
+
+
+def _plans(root: ir.Operation, name: str) -> tuple[PlannedCopy, ...]:
     return tuple(
-        PlannedCopy(place_of(copy.operation.location), _kernel_name(copy.operation), read_plan(copy.attributes["plan"]))
+        PlannedCopy(
+            _named_place(place_of(copy.operation.location), name),
+            _kernel_name(copy.operation),
+            read_plan(copy.attributes["plan"]),
+        )
         for copy in copies_in(root)
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
-from ..compile.compiler import CompileError, parse
+from ..compile.compiler import CompileError, debug_text, named, parse
 from ..compile.signature import KernelSignature
 from ..compile.signature_reader import read_signature
 from ..diagnostics import collecting
@@ -23,13 +23,13 @@ def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignatur
     context = make_context()
     with context, collecting(context) as diagnostics:
         try:
-            root = parse(text, name)
+            root = parse(text)
             run_pipeline(root, _PIPELINE)
         except ir.MLIRError:
-            raise CompileError(diagnostics.seen) from None
+            raise CompileError(named(diagnostics.seen, name)) from None
         kernels = (each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes)
         signatures = {signature.name: signature for signature in map(read_signature, kernels)}
-        return root.get_asm(enable_debug_info=True), signatures
+        return debug_text(root, name), signatures
 
 
 def copy_arguments(arguments: Sequence[np.ndarray | int | float]) -> list[np.ndarray | int | float]:

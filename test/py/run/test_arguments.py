@@ -1,0 +1,77 @@
+"""Kernel arguments from the command line."""
+
+import numpy as np
+import pytest
+from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument
+from tma_mlir.dtypes import dtype
+from tma_mlir.run.arguments import ArgumentError, make_arguments
+from tma_mlir.run.execute import compare
+from tma_mlir.run.reference import copy_arguments
+
+SIGNATURE = KernelSignature(
+    "k",
+    (),
+    (
+        MemRefArgument(dtype("f16"), (4, 8), (16, 1)),
+        MemRefArgument(dtype("i32"), (None, 8), (None, 1)),
+        ScalarArgument(dtype("i64")),
+    ),
+)
+REST = {1: "zeros@2x8", 2: "7"}
+
+
+def test_generated_arrays_have_the_memref_s_strides():
+    array, other, number = make_arguments(SIGNATURE, {0: "iota", 1: "random:3@5x8", 2: "0x10"})
+    assert isinstance(array, np.ndarray)
+    assert isinstance(other, np.ndarray)
+    assert array.strides == (32, 2)
+    assert array[1, 0] == 8
+    assert other.shape == (5, 8)
+    assert number == 16
+
+
+def test_random_is_the_same_for_the_same_seed():
+    first = make_arguments(SIGNATURE, {0: "random:1", **REST})[0]
+    again = make_arguments(SIGNATURE, {0: "random:1", **REST})[0]
+    other = make_arguments(SIGNATURE, {0: "random:2", **REST})[0]
+    assert not compare([first], [again])
+    assert compare([first], [other])
+
+
+def test_files_are_read_and_checked(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones((4, 8), np.float16))
+    assert make_arguments(SIGNATURE, {0: str(path), **REST})[0].sum() == 32  # type: ignore[union-attr]
+    np.save(path, np.ones((4, 9), np.float16))
+    with pytest.raises(ArgumentError, match=r"has shape \[4, 9\], argument 0 is 4x8"):
+        make_arguments(SIGNATURE, {0: str(path), **REST})
+    np.save(path, np.ones((4, 8), np.float32))
+    with pytest.raises(ArgumentError, match="holds float32, argument 0 is float16"):
+        make_arguments(SIGNATURE, {0: str(path), **REST})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({0: "ones", **REST}, "'ones' is no kind of array"),
+        ({0: "random:x", **REST}, "'x' is not a seed"),
+        ({0: "missing.npy", **REST}, "No such file"),
+        ({1: "zeros", 2: "1"}, "give its shape, for example --arg 1=random:1@64x8"),
+        ({1: "zeros@2x9", 2: "1"}, "argument 1 is [?]x8"),
+        ({1: "zeros@2x8"}, "argument 2 is a number of type i64: give it with --arg 2=VALUE"),
+        ({1: "zeros@2x8", 2: "pi"}, "argument 2 is a number of type i64"),
+        ({3: "1", **REST}, "takes 3 arguments"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_way_out(given, message):
+    with pytest.raises(ArgumentError, match=message):
+        make_arguments(SIGNATURE, given)
+
+
+def test_comparison_is_by_bytes_and_says_where():
+    nan = np.full((2, 2), np.nan, np.float32)
+    assert not compare([nan], copy_arguments([nan]))
+    other = nan.copy()
+    other.view(np.uint32)[1, 0] ^= 1
+    (mismatch,) = compare([other], [nan])
+    assert (mismatch.argument, mismatch.count, mismatch.index) == (0, 1, (1, 0))
