@@ -16,7 +16,8 @@ LIT_SUFFIXES = (".mlir", ".test")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if file_path.suffix in LIT_SUFFIXES and any(folder in file_path.parents for folder in LIT_FOLDERS):
+    in_suite = any(folder in file_path.parents for folder in LIT_FOLDERS) and "Inputs" not in file_path.parts
+    if in_suite and file_path.suffix in LIT_SUFFIXES:
         return LitFile.from_parent(parent, path=file_path)
     return None
 
@@ -44,7 +45,6 @@ class LitFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         from lit import discovery
 
-        # lit finds nothing for files it excludes, such as those under Inputs.
         for test in discovery.getTests(str(self.path), _lit_config(), {}, {})[1]:
             yield LitItem.from_parent(self, name="lit", test=test)
 
