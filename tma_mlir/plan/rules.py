@@ -177,7 +177,8 @@ def unit_stride(step_bytes: Value, element_bytes: int) -> Condition:
     status = Status.PROVEN if same else Status.DISPROVEN if isinstance(step_bytes, int) else Status.UNKNOWN
     remedy = "" if same else "Make the dimension that is innermost in shared memory innermost in global memory."
     found = f"elements {step_bytes} B apart in global memory"
-    return Condition(step_bytes, Finding("unit stride", status, found, f"{element_bytes} B", remedy))
+    finding = Finding("unit stride", status, found, f"{element_bytes} B", remedy)
+    return Condition(step_bytes, finding, 1, element_bytes, element_bytes)
 
 
 def element_stride(step: int, index: int) -> Condition:

@@ -1,0 +1,133 @@
+"""No plan moves a wrong byte or breaks a rule of the hardware, whatever is asked.
+
+The copies are random: small tensors and tiles of every kind of layout the planner knows, starts inside and outside.
+"""
+
+import math
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tma_mlir.dtypes import dtype
+from tma_mlir.layout import Layout, Swizzle, address_swizzle, atom_layout, row_major
+from tma_mlir.plan import CopyRequest, Direction, OobFill, PlanDeclined, Region, plan_copy
+from tma_mlir.plan.check import check_plan
+
+DTYPES = ("i8", "f16", "f32", "i32", "f64", "bf16")
+
+
+@st.composite
+def region_extents(draw, unit: int, most: int = 4096) -> tuple[int, ...]:
+    rank = draw(st.integers(1, 5))
+    extents = []
+    if draw(st.integers(0, 5)):
+        extents.append(unit * draw(st.sampled_from([1, 2, 3, 4, 8, 16])))
+    while len(extents) < rank:
+        left = most // max(1, math.prod(extents))
+        choices = [1, 2, 3, 4, 5, 8, 16, 24, 32, 64, 96, 128, 257, 300, 512]
+        extents.append(draw(st.sampled_from([c for c in choices if c <= max(1, left)])))
+    return tuple(reversed(extents))
+
+
+def shuffled(draw, count: int) -> list[int]:
+    """Innermost first: the last index mostly stays innermost, the others come in any order half of the time."""
+    order = list(range(count))[::-1]
+    if draw(st.booleans()):
+        return order
+    if draw(st.integers(0, 3)) == 0:
+        return draw(st.permutations(order))
+    return [order[0], *draw(st.permutations(order[1:]))]
+
+
+@st.composite
+def strided(draw, shape: tuple[int, ...], multiple: int = 1) -> Layout:
+    """Dimensions in any order, perhaps padded."""
+    order = shuffled(draw, len(shape))
+    strides = [0] * len(shape)
+    step = 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim]
+        if draw(st.integers(0, 4)) == 0:
+            step = -(-(step + draw(st.sampled_from([0, 1, 8, 32]))) // multiple) * multiple
+    return Layout(shape, tuple(strides))
+
+
+@st.composite
+def tiled(draw, shape: tuple[int, ...], unit: int) -> Layout:
+    """Every dimension cut into an outer and an inner part, the parts in a random order."""
+    extents: list[int] = []
+    for index, extent in enumerate(shape):
+        least = unit if index == len(shape) - 1 and extent % unit == 0 else 1
+        inner = draw(st.sampled_from([d for d in range(least, extent + 1) if extent % d == 0]))
+        extents += [extent // inner, inner]
+    order = shuffled(draw, len(extents))
+    strides = [0] * len(extents)
+    step = 1
+    for index in order:
+        strides[index] = step
+        step *= extents[index]
+    return Layout(tuple(extents), tuple(strides))
+
+
+@st.composite
+def copies(draw) -> CopyRequest:
+    element = dtype(draw(st.sampled_from(DTYPES)))
+    unit = max(1, 16 // element.bytes)
+    extents = draw(region_extents(unit))
+    direction = draw(st.sampled_from([Direction.LOAD, Direction.LOAD, Direction.STORE]))
+    shape, starts = [], []
+    for index, extent in enumerate(extents):
+        margin = draw(st.sampled_from([0, 0, 1, unit, 3 * unit, 64]))
+        start = draw(st.sampled_from([0, 0, 0, 0, 0, margin, margin, -unit, -1]))
+        cut = draw(st.sampled_from([0, 0, 0, 0, 0, 1, unit, extent // 2]))
+        size = max(1, extent + margin - cut)
+        if index == len(extents) - 1 and draw(st.integers(0, 3)):
+            size, start = -(-size // unit) * unit, start // unit * unit
+        shape.append(size)
+        starts.append(start)
+    global_shape = tuple(shape)
+    global_layout = draw(st.one_of(st.just(row_major(global_shape)), strided(global_shape, unit), tiled(global_shape, unit)))
+
+    shared_shape, shared_starts = list(extents), [0] * len(extents)
+    for dim, extent in enumerate(extents):
+        if draw(st.integers(0, 5)) == 0:
+            shared_starts[dim] = draw(st.sampled_from([0, 1, 8, unit]))
+            shared_shape[dim] = extent + shared_starts[dim] + draw(st.sampled_from([0, 4, 8]))
+    tile = tuple(shared_shape)
+    swizzle = Swizzle.NONE
+    layouts = [st.just(row_major(tile)), strided(tile, unit), tiled(tile, unit)]
+    mode = draw(st.sampled_from([Swizzle.NONE, Swizzle.B32, Swizzle.B64, Swizzle.B128]))
+    width = (mode.span_bytes or 16) // element.bytes
+    if len(tile) > 1 and tile[-2] % 8 == 0 and tile[-1] % width == 0 and draw(st.booleans()):
+        shared_layout, swizzle = atom_layout(tile, element.bytes, mode), mode
+    else:
+        shared_layout = draw(st.one_of(layouts))
+        if draw(st.integers(0, 3)) == 0:
+            swizzle = mode
+    fill = OobFill.NAN if element.is_float and draw(st.integers(0, 3)) == 0 else OobFill.ZERO
+    return CopyRequest(
+        element,
+        direction,
+        global_shape,
+        global_layout,
+        Region(tuple(starts), extents),
+        tile,
+        shared_layout,
+        Region(tuple(shared_starts), extents),
+        address_swizzle(swizzle),
+        oob_fill=fill,
+        variant=draw(st.sampled_from(["auto", "auto", "tma", "tma", "tma", "bulk", "cp_async", "simt"])),
+    )
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(copies())
+def test_every_plan_moves_exactly_the_bytes_asked_for(request):
+    try:
+        plan = plan_copy(request)
+    except PlanDeclined as declined:
+        assert declined.findings
+        assert request.variant != "auto" or request.reduction
+        return
+    assert check_plan(request, plan) == []
