@@ -33,9 +33,12 @@ _ADDRESS = {"torch": "{a}.data_ptr()", "cupy": "{a}.data.ptr"}
 
 @dataclass(frozen=True)
 class FastKeys:
-    """Readers of an argument list. ``key(grid, block, *arguments)``: everything; ``static(grid, block, *arguments)``:
-    all but addresses and the scalars no descriptor depends on; ``addresses(*arguments)``: addresses and scalars, as
-    ``Specialisation.prepare`` takes them. ``current_stream(ordinal)``: the framework's, as a number."""
+    """Readers of an argument list.
+
+    ``key(grid, block, *arguments)``: everything, types included. ``static(grid, block, *arguments)``: all but addresses
+    and the scalars no descriptor depends on. ``addresses(*arguments)``: addresses and scalars, as
+    ``Specialisation.prepare`` takes them. ``current_stream(ordinal)``: the framework's, as a number.
+    """
 
     key: Callable[..., tuple]
     static: Callable[..., tuple]
@@ -64,8 +67,9 @@ def fast_keys(arguments: Sequence[Any], static_scalars: frozenset[int]) -> FastK
         return _KEY[kind].format(a=name) if index in static_scalars else ""
 
     given = ", ".join(names)
+    types = "".join(f"type({name}), " for name in names)
     source = (
-        f"lambda grid, block, {given}: (grid, block, {expressions(_KEY, lambda i, k, n: n)})",
+        f"lambda grid, block, {given}: (grid, block, {types}{expressions(_KEY, lambda i, k, n: n)})",
         f"lambda grid, block, {given}: (grid, block, {expressions(_STATIC, if_static)})",
         f"lambda {given}: ({expressions(_ADDRESS, lambda i, k, n: n)})",
     )

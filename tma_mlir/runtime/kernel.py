@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,12 @@ from .specialise import Specialisation, scalars_in_descriptors, specialise
 from .staging import Staging
 
 Extent = int | Sequence[int] | None
+
+Ready = tuple[Prepared, Callable[[int], int]]
+"""A launch and the function that gives the framework's current stream on a device."""
+
+UNREADABLE = (TypeError, AttributeError, RuntimeError, struct.error)
+"""What reading a key raises for arguments of other types, other counts, or lists as grid."""
 
 PREPARED_LAUNCHES = 1024
 """Launches with settled addresses a kernel keeps, oldest out first; about 1 KiB each."""
@@ -60,7 +67,10 @@ class Kernel:
         self.chip, self.resources = chip, resources
         self._module = Module(cubin, signature, chip)
         self._static_scalars = scalars_in_descriptors(signature)
-        self._fast: dict[tuple[type, ...], tuple[FastKeys, dict[tuple, Prepared]]] = {}
+        self._key_of: Callable[..., tuple] | None = None
+        """The reader for the types launched last."""
+        self._ready: dict[tuple, Ready] = {}
+        self._fast: dict[tuple[type, ...], FastKeys] = {}
         self._specialisations: dict[tuple, Specialisation] = {}
         self._streams: dict[int, Any] = {}
         self._lock = threading.Lock()
@@ -97,27 +107,28 @@ class Kernel:
         orders the work). ``cluster``: blocks a cluster. ``shared_memory``: dynamic, in bytes. ``attributes``: see
         ``LaunchAttributes``. Raises ``ArgumentTypeError``, ``DescriptorError``, ``CudaError``.
         """
-        if cluster is None and shared_memory is None and attributes is None:
-            fast = self._fast.get(tuple(map(type, arguments)))
-            if fast is not None:
-                keys, ready = fast
-                try:
-                    prepared = ready.get(keys.key(grid, block, *arguments)) or self._prepare(
-                        keys, ready, grid, block, arguments
-                    )
-                except (TypeError, RuntimeError):  # a list as grid, a scalar out of range: the slow path says it all
-                    prepared = None
-                if prepared is not None:
-                    handle = keys.current_stream(prepared.device) if stream is None else streams.handle_of(stream)
-                    known = self._streams.get(handle) or self._remember_stream(handle)
-                    if self._one_device or driver.current_device() == prepared.device:
-                        result = prepared.issue(known, prepared.address, 0)[0]
-                        if result == 0:
-                            return
-                        self._check_retry(prepared, result)
-                    with driver.current(prepared.device):
-                        self._issue(prepared, known)
-                    return
+        key_of = self._key_of
+        if key_of is not None and cluster is None and shared_memory is None and attributes is None:
+            try:
+                found = self._ready.get(key_of(grid, block, *arguments))
+            except UNREADABLE:
+                found = None
+            if found is None:
+                found = self._prepare(grid, block, arguments)
+            if found is not None:
+                prepared, current_stream = found
+                handle = current_stream(prepared.device) if stream is None else streams.handle_of(stream)
+                known = self._streams.get(handle)
+                if known is None:
+                    known = self._remember_stream(handle)
+                if self._one_device or driver.current_device() == prepared.device:
+                    result = prepared.issue(known, prepared.address, 0)[0]
+                    if result == 0:
+                        return
+                    self._check_retry(prepared, result)
+                with driver.current(prepared.device):
+                    self._issue(prepared, known)
+                return
         self._launch(grid, block, arguments, stream, cluster, shared_memory, attributes)
 
     def bind(
@@ -154,8 +165,9 @@ class Kernel:
     def unload(self) -> None:
         """Frees the device's copies of the kernel. Later launches raise ``Unloaded``."""
         with self._lock:
-            self._fast.clear()
-            self._specialisations.clear()
+            self._key_of = None
+            for cache in (self._ready, self._fast, self._specialisations):
+                cache.clear()
             self._module.unload()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -251,7 +263,7 @@ class Kernel:
         """Makes later launches with these types and shapes fast, where that is possible."""
         places = {value.device for value in values if isinstance(value, ArrayView)}
         keys = fast_keys(arguments, self._static_scalars)
-        if keys is None or places != {special.function.device.ordinal}:
+        if keys is None or places != {special.launcher.device}:
             return
         if isinstance(grid, list) or isinstance(block, list):  # cannot be part of a key
             return
@@ -260,22 +272,32 @@ class Kernel:
         with self._lock:
             _bounded(self._specialisations, SPECIALISATIONS)
             self._specialisations[(types, keys.static(grid, block, *arguments))] = special
-            self._fast.setdefault(types, (keys, {}))
+            self._fast[types] = keys
+            self._key_of = keys.key
 
-    def _prepare(
-        self, keys: FastKeys, ready: dict[tuple, Prepared], grid: Extent, block: Extent, arguments: Sequence[Any]
-    ) -> Prepared | None:
-        """A launch for known shapes and strides with new addresses or scalars."""
+    def _prepare(self, grid: Extent, block: Extent, arguments: Sequence[Any]) -> Ready | None:
+        """A launch for known types, shapes and strides with new addresses or scalars; None if something is new, or
+        wrong, which the slow path then says in full."""
         types = tuple(map(type, arguments))
-        special = self._specialisations.get((types, keys.static(grid, block, *arguments)))
-        if special is None:
+        keys = self._fast.get(types)
+        if keys is None:
             return None
-        prepared = special.prepare(keys.addresses(*arguments))
-        if prepared is not None:
-            with self._lock:
-                _bounded(ready, PREPARED_LAUNCHES)
-                ready[keys.key(grid, block, *arguments)] = prepared
-        return prepared
+        self._key_of = keys.key
+        try:
+            key = keys.key(grid, block, *arguments)
+            found = self._ready.get(key)  # of types that were not the last ones
+            if found is not None:
+                return found
+            special = self._specialisations.get((types, keys.static(grid, block, *arguments)))
+            prepared = special and special.prepare(keys.addresses(*arguments))
+        except UNREADABLE:
+            return None
+        if prepared is None:
+            return None
+        with self._lock:
+            _bounded(self._ready, PREPARED_LAUNCHES)
+            ready = self._ready[key] = (prepared, keys.current_stream)
+        return ready
 
     def _remember_stream(self, handle: int) -> Any:
         known = driver.cuda().CUstream(handle)

@@ -6,14 +6,19 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
+
+import numpy as np
 
 from . import driver
 from .module import Function
 from .tensor_maps import SIZE, Descriptor
 
 Dim3 = tuple[int, int, int]
+
+SLAB_BUFFERS = 16
+"""Parameter buffers made at a time."""
 
 MAX_STREAMS = 64
 """Streams that driver objects are kept for."""
@@ -69,60 +74,68 @@ class Shape:
         return self.cluster is None and self.attributes == NO_ATTRIBUTES
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """Kernel parameters in memory. ``address`` is the ``void**`` the driver takes; ``storage`` holds everything.
+class Prepared:
+    """A launch that has only to be issued: ``issue(CUstream, address, 0)`` -> ``(CUresult,)``.
 
-    Never changed after it is made, so any number of threads may launch with it.
+    ``address`` is the ``void**`` of the parameters, in ``storage``. Nothing of it changes after it is made, so any
+    number of threads may launch with it. Keeps no array alive.
     """
 
-    address: int
-    storage: Any = field(repr=False, compare=False)
+    __slots__ = ("address", "device", "issue", "shape", "storage")
+
+    def __init__(self, launcher: Launcher, address: int, storage: Any) -> None:
+        self.address, self.storage = address, storage
+        self.issue, self.device, self.shape = launcher.issue, launcher.device, launcher.shape
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where parameters lie: ``maps`` descriptors of 128 bytes, then one 8-byte word for each of the others, then the
-    pointers to all of them."""
+class Launcher:
+    """Launches of ``function`` with one shape; makes their parameter buffers.
 
-    maps: int
-    words: int
+    A buffer holds ``maps`` descriptors of 128 bytes, one 8-byte word for each of the other parameters, and the pointers
+    to all of them. Buffers are cut from slabs, since making one in ctypes takes longer than encoding a descriptor.
+    """
 
-    def fill(self, descriptors: Sequence[tuple[Descriptor, int]], words: Sequence[int]) -> Parameters:
-        """``descriptors`` with the address each is for; ``words`` as unsigned 64-bit values."""
-        words_at = self.maps * SIZE
-        pointers_at = words_at + 8 * self.words
-        count = self.maps + self.words
-        storage = (ctypes.c_char * (pointers_at + 8 * count + SIZE))()
-        base = -(-ctypes.addressof(storage) // SIZE) * SIZE
-        skipped = base - ctypes.addressof(storage)
-        for index, (descriptor, address) in enumerate(descriptors):
-            descriptor.write(base + index * SIZE, address)
-        struct.pack_into(
-            f"<{self.words + count}Q",
-            storage,
-            skipped + words_at,
-            *words,
-            *range(base, base + words_at, SIZE),
-            *range(base + words_at, base + pointers_at, 8),
-        )
-        return Parameters(base + pointers_at, storage)
-
-
-class Prepared:
-    """A launch that has only to be issued: ``issue(CUstream, address, 0)`` -> ``(CUresult,)``. Keeps no array alive."""
-
-    __slots__ = ("_configs", "_storage", "address", "device", "function", "issue", "shape")
-
-    def __init__(self, function: Function, shape: Shape, parameters: Parameters) -> None:
-        self.function, self.shape, self.device = function, shape, function.device.ordinal
-        self.address, self._storage = parameters.address, parameters.storage
-        self._configs: dict[int, Any] = {}
+    def __init__(self, function: Function, shape: Shape, maps: int, words: int) -> None:
+        self.shape, self.device = shape, function.device.ordinal
+        self._function, self._configs = function, {}
+        self._words_at, self._pointers_at = maps * SIZE, maps * SIZE + 8 * words
+        self._offsets = (*range(0, self._words_at, SIZE), *range(self._words_at, self._pointers_at, 8))
+        self._pack = struct.Struct(f"<{words}Q").pack_into
+        self._free: list[tuple[memoryview, int, int]] = []
         self.issue: Callable[[Any, int, int], tuple] = self._issue_extended
         if shape.plain:
             self.issue = functools.partial(
                 driver.cuda().cuLaunchKernel, function.handle, *shape.grid, *shape.block, shape.shared_bytes
             )
+
+    def prepare(self, descriptors: Sequence[tuple[Descriptor, int]], words: Sequence[int]) -> Prepared:
+        """``descriptors`` with the address each is for; ``words`` as unsigned 64-bit values."""
+        try:
+            storage, position, base = self._free.pop()
+        except IndexError:
+            storage, position, base = self._new_slab()
+        target = position
+        for descriptor, address in descriptors:
+            descriptor.write(storage, target, base + target, address)
+            target += SIZE
+        self._pack(storage, target, *words)
+        return Prepared(self, base + position + self._pointers_at, storage)
+
+    def _new_slab(self) -> tuple[memoryview, int, int]:
+        """Room for more buffers; returns one of them as memory, position in it, address of the memory's start."""
+        step = (self._pointers_at + 8 * len(self._offsets)) // SIZE * SIZE + SIZE
+        raw = (ctypes.c_char * ((SLAB_BUFFERS + 1) * step))()
+        start = ctypes.addressof(raw)
+        storage = memoryview(raw).cast("B")
+        first = -start % SIZE
+        positions = range(first, first + SLAB_BUFFERS * step, step)
+        if self._offsets:
+            shape, strides = (SLAB_BUFFERS, len(self._offsets)), (step, 8)
+            pointers = np.ndarray(shape, np.uint64, storage, first + self._pointers_at, strides)
+            pointers[...] = np.add.outer(np.asarray(positions) + start, np.asarray(self._offsets))
+        slots = [(storage, position, start) for position in positions]
+        self._free += slots[1:]
+        return slots[0]
 
     def _issue_extended(self, stream: Any, address: int, extra: int) -> tuple:
         handle = int(stream)
@@ -131,7 +144,7 @@ class Prepared:
             if len(self._configs) >= MAX_STREAMS:
                 self._configs.clear()
             config = self._configs[handle] = _config(self.shape, stream)
-        return driver.cuda().cuLaunchKernelEx(config, self.function.handle, address, extra)
+        return driver.cuda().cuLaunchKernelEx(config, self._function.handle, address, extra)
 
 
 def _config(shape: Shape, stream: Any) -> Any:

@@ -7,24 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..compile.signature import KernelSignature, MemRefArgument, ScalarArgument
+from ..dtypes import DType
 from ..layout.expr import Expr
 from . import scalars
 from .arrays import ArrayView
 from .binding import Value, parameter_words, pointer_of, symbol_values
-from .launch import Layout, Prepared, Shape
+from .launch import Launcher, Prepared, Shape
 from .module import Function
 from .tensor_maps import Descriptor, make
 
 
 @dataclass(frozen=True)
 class Specialisation:
-    """``descriptors``: (encoded once, user argument, bytes from that argument's pointer to the descriptor's address).
-    ``words``: the parameters after the descriptors as (user argument or None, value): the argument's pointer or scalar
-    plus ``value``, or ``value`` alone."""
+    """What ``prepare`` needs.
 
-    signature: KernelSignature
-    function: Function
-    shape: Shape
+    ``scalars``: the user arguments that are numbers. ``descriptors``: (encoded once, user argument, bytes from that
+    argument's pointer to the descriptor's address). ``words``: the parameters after the descriptors as (user argument
+    or None, value): the argument's pointer or number plus ``value``, or ``value`` alone.
+    """
+
+    launcher: Launcher
+    scalars: tuple[tuple[int, DType], ...]
     descriptors: tuple[tuple[Descriptor, int, int], ...]
     words: tuple[tuple[int | None, int], ...]
 
@@ -33,18 +36,15 @@ class Specialisation:
 
         None if a descriptor could not be made for these addresses; the slow path then says why.
         """
-        values = [
-            int.from_bytes(scalars.to_bytes(given, wanted.dtype), "little")
-            if isinstance(wanted, ScalarArgument)
-            else given
-            for wanted, given in zip(self.signature.arguments, arguments, strict=True)
-        ]
+        values = list(arguments)
+        for index, kind in self.scalars:
+            values[index] = int.from_bytes(scalars.to_bytes(values[index], kind), "little")
         targets = [(descriptor, values[index] + offset) for descriptor, index, offset in self.descriptors]
-        if any(address % 16 or not address for _, address in targets):
-            return None
+        for _, address in targets:
+            if address % 16 or not address:
+                return None
         words = [constant if index is None else values[index] + constant for index, constant in self.words]
-        parameters = Layout(len(targets), len(words)).fill(targets, words)
-        return Prepared(self.function, self.shape, parameters)
+        return self.launcher.prepare(targets, words)
 
 
 def specialise(signature: KernelSignature, function: Function, shape: Shape, values: Sequence[Value]) -> Specialisation:
@@ -65,11 +65,13 @@ def specialise(signature: KernelSignature, function: Function, shape: Shape, val
             words.append((index, 0))
             continue
         assert isinstance(value, ArrayView)
-        numbers = parameter_words(argument, value, signature.bare_pointers)
+        expanded = parameter_words(argument, value, signature.bare_pointers)
         pointers = 1 if signature.bare_pointers else 2
-        words += [(index, number - value.pointer) for number in numbers[:pointers]]
-        words += [(None, number) for number in numbers[pointers:]]
-    return Specialisation(signature, function, shape, tuple(descriptors), tuple(words))
+        words += [(index, number - value.pointer) for number in expanded[:pointers]]
+        words += [(None, number) for number in expanded[pointers:]]
+    launcher = Launcher(function, shape, len(descriptors), len(words))
+    numbers = tuple((i, a.dtype) for i, a in enumerate(signature.arguments) if isinstance(a, ScalarArgument))
+    return Specialisation(launcher, numbers, tuple(descriptors), tuple(words))
 
 
 def scalars_in_descriptors(signature: KernelSignature) -> frozenset[int]:

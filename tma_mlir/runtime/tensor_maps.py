@@ -22,8 +22,11 @@ SIZE = 128
 _DATA_TYPES = {name: number for number, name in enumerate(DRIVER_BYTES)}
 """``CUtensorMapDataType``: the table is in the driver's order."""
 
-_FAULTY_ENCODER = 13010
-_SMALL_SPAN_BYTES = 128 * 1024
+FAULTY_ENCODER = 13010
+SMALL_SPAN_BYTES = 128 * 1024
+REPAIRED_BYTE, REPAIR_MASK = 10, 0xFF & ~(1 << 5)
+"""Encoders of drivers up to CUDA 13.1 set bit 21 of the second 64-bit word for tensors spanning under 128 KiB as well,
+which made out-of-bounds addresses fault on Blackwell; Hopper ignores it (CUTLASS and Triton clear it likewise)."""
 
 
 def evaluated(tensor_map: TensorMap, symbols: Mapping[str, int]) -> TensorMap:
@@ -38,21 +41,25 @@ def evaluated(tensor_map: TensorMap, symbols: Mapping[str, int]) -> TensorMap:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """An encoded tensor map. ``data``: its 128 bytes for the address it was made for; ``tensor_map``: all numbers.
+    """An encoded tensor map. ``data``: its 128 bytes for the address it was made for; ``tensor_map``: all numbers;
+    ``needs_repair``: the driver's encoder gets this one wrong.
 
     ``write`` makes it for another address, at a third of the price of encoding again.
     """
 
     tensor_map: TensorMap
     data: bytes
+    needs_repair: bool = False
 
-    def write(self, target: int, address: int) -> None:
-        """Puts the descriptor for ``address`` (a multiple of 16) into the 128 bytes at ``target``."""
-        ctypes.memmove(target, self.data, SIZE)
+    def write(self, memory: memoryview, position: int, target: int, address: int) -> None:
+        """Puts the descriptor for ``address`` (a multiple of 16) into ``memory`` from byte ``position``, which lies at
+        ``target``."""
+        memory[position : position + SIZE] = self.data
         code = driver.tensor_map_calls()[1](target, address)
         if code:
             raise _refusal("cuTensorMapReplaceAddress", code, self.tensor_map, address)
-        _repair(target, self.tensor_map)
+        if self.needs_repair:
+            memory[position + REPAIRED_BYTE] &= REPAIR_MASK
 
 
 def describe(tensor_map: TensorMap, address: int) -> str:
@@ -74,7 +81,7 @@ def span_bytes(tensor_map: TensorMap) -> int:
     )
 
 
-def encode(tensor_map: TensorMap, address: int) -> bytes:
+def encode(tensor_map: TensorMap, address: int) -> Descriptor:
     """The driver's descriptor of ``tensor_map`` (numbers only) at ``address``; its base offset is not added here.
 
     Raises ``DescriptorError`` with every field if the driver refuses what the rules allowed.
@@ -99,8 +106,11 @@ def encode(tensor_map: TensorMap, address: int) -> bytes:
     )
     if code:
         raise _refusal("cuTensorMapEncodeTiled", code, tensor_map, address)
-    _repair(target, tensor_map)
-    return ctypes.string_at(target, SIZE)
+    data = bytearray(ctypes.string_at(target, SIZE))
+    needs_repair = driver.driver_version() <= FAULTY_ENCODER and span_bytes(tensor_map) < SMALL_SPAN_BYTES
+    if needs_repair:
+        data[REPAIRED_BYTE] &= REPAIR_MASK
+    return Descriptor(tensor_map, bytes(data), needs_repair)
 
 
 def _refusal(call: str, code: int, tensor_map: TensorMap, address: int) -> DescriptorError:
@@ -108,14 +118,6 @@ def _refusal(call: str, code: int, tensor_map: TensorMap, address: int) -> Descr
         f"{call} answered {driver.result_name(code)}",
         [f"{describe(tensor_map, address)}. No rule known to this package forbids it: please report it"],
     )
-
-
-def _repair(target: int, tensor_map: TensorMap) -> None:
-    """Encoders of drivers up to CUDA 13.1 set bit 21 of word 1 for tensors spanning under 128 KiB as well, which made
-    out-of-bounds addresses fault on Blackwell (CUTLASS and Triton clear it in the same way; Hopper ignores it)."""
-    if driver.driver_version() <= _FAULTY_ENCODER and span_bytes(tensor_map) < _SMALL_SPAN_BYTES:
-        word = ctypes.c_uint64.from_address(target + 8)
-        word.value &= ~(1 << 21)
 
 
 class DescriptorCache:
@@ -136,7 +138,7 @@ class DescriptorCache:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key]
-        descriptor = Descriptor(tensor_map, encode(tensor_map, address))
+        descriptor = encode(tensor_map, address)
         with self._lock:
             self._entries[key] = descriptor
             while len(self._entries) > self.capacity:
