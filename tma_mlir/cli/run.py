@@ -32,8 +32,12 @@ def parser() -> argparse.ArgumentParser:
         epilog="Grid and block come from the kernel's known_grid_size and known_block_size.",
     )
     made.add_argument("file", type=Path, help="MLIR file with a gpu.module")
-    made.add_argument("--chip", default=DEFAULT_CHIP, metavar="C", help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})")
-    made.add_argument("--device", choices=("auto", "gpu", "sim"), default="auto", help="auto: the GPU when there is one")
+    made.add_argument(
+        "--chip", default=DEFAULT_CHIP, metavar="C", help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})"
+    )
+    made.add_argument(
+        "--device", choices=("auto", "gpu", "sim"), default="auto", help="auto: the GPU when there is one"
+    )
     made.add_argument("--kernel", metavar="NAME", help="which kernel, where the file has several")
     made.add_argument(
         "--arg", action="append", default=[], metavar="I=VALUE",

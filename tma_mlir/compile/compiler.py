@@ -11,11 +11,11 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import gpu
 
+from ..analysis.ir_access import collect, copies_in, enclosing
 from ..chips import DEFAULT_CHIP, chip
 from ..diagnostics import Diagnostic, Place, collecting, place_of
 from ..dialect import make_context
 from ..dialect.plan_attr import read_plan
-from ..passes.ir_access import collect, copies_in, enclosing
 from ..passes.pipeline import run_pipeline
 from ..passes.tile_assemble import ptx_of
 from ..plan import CopyPlan

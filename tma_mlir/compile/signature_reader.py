@@ -21,7 +21,9 @@ def read_signature(function: ir.Operation) -> KernelSignature:
         name=ir.StringAttr(attributes["sym_name"]).value,
         tensor_maps=tuple(_tensor_map(each) for each in ir.ArrayAttr(attributes["tile.descriptors"])),
         arguments=tuple(_argument(ir.TypeAttr(each).value) for each in ir.ArrayAttr(attributes["tile.arguments"])),
-        bare_pointers=ir.BoolAttr(attributes["tile.bare_pointers"]).value if "tile.bare_pointers" in attributes else True,
+        bare_pointers=ir.BoolAttr(attributes["tile.bare_pointers"]).value
+        if "tile.bare_pointers" in attributes
+        else True,
         grid=_triple(attributes, "gpu.known_grid_size", "known_grid_size"),
         block=_triple(attributes, "gpu.known_block_size", "known_block_size"),
         cluster=_triple(attributes, "nvvm.cluster_dim", "known_cluster_size"),

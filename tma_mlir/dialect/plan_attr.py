@@ -67,7 +67,9 @@ def read_plan(attribute: ir.Attribute) -> CopyPlan:
     symbols = _read_symbols(fields)
     return CopyPlan(
         variant=_string(fields, "variant"),
-        tensor_maps=tuple(_read_tensor_map(dictionary_fields(each), symbols) for each in _entries(fields, "tensor_maps")),
+        tensor_maps=tuple(
+            _read_tensor_map(dictionary_fields(each), symbols) for each in _entries(fields, "tensor_maps")
+        ),
         groups=tuple(_read_group(ir.DictAttr(each), symbols) for each in _entries(fields, "groups")),
         bulk_groups=tuple(_read_bulk(ir.DictAttr(each), symbols) for each in _entries(fields, "bulk_groups")),
         vector_bytes=_integer(fields, "vector_bytes", 0),

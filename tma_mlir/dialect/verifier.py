@@ -223,7 +223,9 @@ def _layout_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
             yield f"'{name}' has {len(layout.extents)} extents but {len(layout.strides)} strides"
         elif any(extent <= 0 for extent in layout.extents):
             yield f"'{name}' needs positive extents; found {list(layout.extents)}"
-        elif None not in memref.shape and math.prod(layout.extents) != math.prod(e for e in memref.shape if e is not None):
+        elif None not in memref.shape and math.prod(layout.extents) != math.prod(
+            e for e in memref.shape if e is not None
+        ):
             yield (
                 f"'{name}' covers {math.prod(layout.extents)} elements, the memref has "
                 f"{math.prod(e for e in memref.shape if e is not None)}"

@@ -14,19 +14,19 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import nvgpu, scf
 
+from ..analysis.copy_requests import offset_values
+from ..analysis.global_views import kernel_argument
+from ..analysis.ir_access import copies_in
+from ..analysis.shared_tiles import placement, raise_alignment
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_plan
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
+from ..lower.descriptors import DescriptorPool
+from ..lower.index_builder import add, build, constant, materialize, multiply
+from ..lower.tma_issue import Issue, emit_issue
 from ..plan import CopyPlan, IssueGroup
-from .ir_access import copies_in
-from .copy_requests import offset_values
-from .descriptors import DescriptorPool
-from .global_views import kernel_argument
-from .index_builder import add, build, constant, materialize, multiply
 from .registry import Pass
-from .shared_tiles import placement, raise_alignment
-from .tma_issue import Issue, emit_issue
 
 MAX_UNROLLED = 8
 """Instructions of one loop nest that are written out; more become an ``scf.for``."""
@@ -91,7 +91,9 @@ def _issue(
         starts = [build(each.numerator, values) for each in group.coordinates]
         offset = build(group.shared_offset_bytes, values)
 
-        def emit(indices: list[int | ir.Value], group=group, map_=map_, descriptor=descriptor, starts=starts, offset=offset):
+        def emit(
+            indices: list[int | ir.Value], group=group, map_=map_, descriptor=descriptor, starts=starts, offset=offset
+        ):
             coordinates = list(starts)
             shared_offset = offset
             for index, steps, shared_step in zip(

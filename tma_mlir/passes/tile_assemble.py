@@ -8,12 +8,11 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import gpu
 
+from ..analysis.ir_access import collect
 from ..chips import DEFAULT_CHIP
 from ..compile.assemble import AssemblerError, assemble
 from ..errors import TileError
-from .ir_access import collect
 from .registry import Option, Pass
-
 
 _BINARY = 3
 """``gpu::CompilationTarget::Binary``."""

@@ -13,10 +13,10 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import builtin
 
+from ..analysis.dynamic_shared import dynamic_shared_bytes
+from ..analysis.ir_access import collect, function_inputs
 from ..dialect.tile import CreateDescriptorOp
 from ..errors import TileError
-from .dynamic_shared import dynamic_shared_bytes
-from .ir_access import collect, function_inputs
 from .registry import Pass
 
 SHARED_BYTES = "tile.dynamic_shared_bytes"
@@ -81,9 +81,7 @@ def _rewrite(function: ir.Operation, descriptors: list[CreateDescriptorOp]) -> N
         descriptor.operation.erase()
     for _ in range(len(old)):
         block.erase_argument(0)
-    attributes["function_type"] = ir.TypeAttr.get(
-        ir.FunctionType.get([pointer] * len(descriptors) + inputs, [])
-    )
+    attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([pointer] * len(descriptors) + inputs, []))
     if "arg_attrs" in attributes:
         empty = [ir.DictAttr.get({})] * len(descriptors)
         attributes["arg_attrs"] = ir.ArrayAttr.get([*empty, *ir.ArrayAttr(attributes["arg_attrs"])])

@@ -13,8 +13,8 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import builtin, llvm
 
+from ..analysis.ir_access import collect, function_inputs
 from ..dialect.memrefs import MemRef, read_memref
-from .ir_access import collect, function_inputs
 from .registry import Pass
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from mlir import ir
 
-from .ir_access import collect
+from ..analysis.ir_access import collect
+from ..analysis.shared_tiles import MAX_ALIGNMENT
 from .registry import Pass
-from .shared_tiles import MAX_ALIGNMENT
 
 _PARAMETER = "{llvm.align = 128 : i32, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}"
 """A descriptor by value in constant memory. CUDA 13 declares CUtensorMap with 128-byte alignment (64 before)."""

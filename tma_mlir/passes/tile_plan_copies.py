@@ -7,14 +7,14 @@ from typing import Any
 
 from mlir import ir
 
+from ..analysis.copy_requests import copy_request
+from ..analysis.global_views import fold_global_subviews
+from ..analysis.ir_access import copies_in
 from ..chips import DEFAULT_CHIP, chip
 from ..dialect.plan_attr import plan_text
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
 from ..plan import PlanDeclined, plan_copy
-from .ir_access import copies_in
-from .copy_requests import copy_request
-from .global_views import fold_global_subviews
 from .registry import Option, Pass
 
 

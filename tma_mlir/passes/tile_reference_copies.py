@@ -12,14 +12,14 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith, llvm, memref, nvgpu, scf
 
+from ..analysis.copy_requests import copy_request
+from ..analysis.ir_access import copies_in
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import CopyAsyncOp
+from ..lower.index_builder import constant
+from ..lower.pointers import element_pointer, mbarrier_pointer
 from ..plan import CopyRequest
-from .ir_access import copies_in
-from .copy_requests import copy_request
-from .index_builder import constant
 from .registry import Pass
-from .pointers import element_pointer, mbarrier_pointer
 
 PREFIX = "__tile_reference_copy_"
 

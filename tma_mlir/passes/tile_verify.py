@@ -7,9 +7,9 @@ from typing import Any
 
 from mlir import ir
 
+from ..analysis.ir_access import copies_in
 from ..dialect.verifier import problems
 from ..errors import TileError, TileErrors
-from .ir_access import copies_in
 from .registry import Pass
 
 

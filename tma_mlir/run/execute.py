@@ -79,9 +79,7 @@ def compare(found: Values, expected: Values) -> list[Mismatch]:
         if different.any():
             index = tuple(int(i) for i in np.argwhere(different)[0])
             mismatches.append(
-                Mismatch(
-                    argument, int(different.sum()), different.size, index, str(actual[index]), str(wanted[index])
-                )
+                Mismatch(argument, int(different.sum()), different.size, index, str(actual[index]), str(wanted[index]))
             )
     return mismatches
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
+from ..analysis.ir_access import collect
 from ..compile.compiler import CompileError, debug_text, named, parse
 from ..compile.signature import KernelSignature
 from ..compile.signature_reader import read_signature
 from ..diagnostics import collecting
 from ..dialect import make_context
-from ..passes.ir_access import collect
 from ..passes.pipeline import run_pipeline
 
 _PIPELINE = "builtin.module(tile-verify,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"

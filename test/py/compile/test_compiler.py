@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tma_mlir.chips import CHIPS
 from tma_mlir.compile.compiler import CompileError, compile_file, compile_text
 from tma_mlir.compile.signature import MemRefArgument, ScalarArgument
@@ -88,7 +89,9 @@ def test_unknown_chip_names_the_known_ones():
 
 
 def test_host_launch_of_a_kernel_with_descriptors_is_refused():
-    text = DEMO.rstrip().removesuffix("}") + """
+    text = (
+        DEMO.rstrip().removesuffix("}")
+        + """
       func.func @host(%a: memref<8x256xf16>, %b: memref<8x256xf16>) {
         %c1 = arith.constant 1 : index
         gpu.launch_func @kernels::@copy_8x256 blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
@@ -96,5 +99,6 @@ def test_host_launch_of_a_kernel_with_descriptors_is_refused():
         return
       }
     }"""
+    )
     with pytest.raises(CompileError, match="launches @copy_8x256, whose descriptors become parameters"):
         compile_text(text)

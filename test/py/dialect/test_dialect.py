@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from mlir import ir
+
 from tma_mlir.dialect import irdl_path, load, make_context
 from tma_mlir.dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from tma_mlir.dialect.memrefs import read_memref

@@ -2,6 +2,7 @@
 
 import pytest
 from mlir import ir
+
 from tma_mlir.dialect import make_context
 from tma_mlir.dialect.plan_attr import parameter_text, plan_text, read_parameter, read_plan
 from tma_mlir.layout.expr import Expr, Symbol, exact_div

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from ..analysis.ir_access import block_owner
 from ..dialect.plan_attr import parameter_text
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import dtype
 from ..plan import Condition, OobFill, Swizzle, TensorMap
-from .ir_access import block_owner
 
 _SWIZZLES = {
     Swizzle.NONE: "none",
@@ -40,8 +40,10 @@ def nvgpu_says(map_: TensorMap, element: str) -> bool:
 
 
 def descriptor_type(map_: TensorMap, element: str) -> ir.Type:
-    """``!nvgpu.tensormap.descriptor`` for ``map_``; the box in memref order. Where nvgpu cannot describe the map the type
-    still names its box, and only nvvm operations use it."""
+    """``!nvgpu.tensormap.descriptor`` for ``map_``; the box in memref order.
+
+    Where nvgpu cannot describe the map the type still names its box, and only nvvm operations use it.
+    """
     kind = element if nvgpu_says(map_, element) else _ELEMENTS[map_.data_type]
     box = "x".join(map(str, reversed(map_.box)))
     swizzle = _SWIZZLES.get(map_.swizzle, "none")
@@ -53,7 +55,7 @@ def descriptor_type(map_: TensorMap, element: str) -> ir.Type:
 
 
 class DescriptorPool:
-    """Descriptors made so far, by tensor and tensor map. They stand at the top of their kernel, in order of creation."""
+    """Descriptors made so far, by tensor and tensor map. They stand at the top of their kernel, oldest first."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[ir.BlockArgument, str], ir.Value] = {}

@@ -86,4 +86,3 @@ def _emit_nvvm(issue: Issue, element_bytes: int) -> None:
     assert issue.mbarrier_index is not None
     barrier = mbarrier_pointer(issue.mbarrier, issue.mbarrier_index)
     nvvm.cp_async_bulk_tensor_shared_cluster_global(cluster, descriptor, coordinates, barrier, [])
-

@@ -133,4 +133,3 @@ def _rebuild(
     )
     copy.operation.erase()
     return rebuilt
-

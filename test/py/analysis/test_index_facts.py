@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 from mlir import ir
-from tma_mlir.passes.index_facts import Facts, facts_of
+
+from tma_mlir.analysis.index_facts import Facts, facts_of
 
 
 def facts(body: str, names: int = 1) -> list[Facts]:

@@ -28,9 +28,10 @@ DEFAULT_L2_PROMOTION = 2
 
 
 def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
-    """The question to the planner. Symbols are named ``global.dim<d>``, ``global.stride<d>``, ``global.offset`` (known to
-    the host) and ``source_offset<d>``, ``destination_offset<d>`` (known in the kernel). ``copy`` must have passed
-    ``tile-verify``.
+    """The question to the planner. ``copy`` must have passed ``tile-verify``.
+
+    Symbols are named ``global.dim<d>``, ``global.stride<d>``, ``global.offset`` (known to the host) and
+    ``source_offset<d>``, ``destination_offset<d>`` (known in the kernel).
     """
     source, destination = _memref(copy.source), _memref(copy.destination)
     is_load = destination.space == "shared"

@@ -1,0 +1,1 @@
+"""Building what copies become: descriptors, instructions, address arithmetic."""
