@@ -109,12 +109,14 @@ class Kernel:
         """
         key_of = self._key_of
         if key_of is not None and cluster is None and shared_memory is None and attributes is None:
+            key = found = None
             try:
-                found = self._ready.get(key_of(grid, block, *arguments))
+                key = key_of(grid, block, *arguments)
+                found = self._ready.get(key)
             except UNREADABLE:
-                found = None
+                pass
             if found is None:
-                found = self._prepare(grid, block, arguments)
+                found = self._prepare(key_of, key, grid, block, arguments)
             if found is not None:
                 prepared, current_stream = found
                 handle = current_stream(prepared.device) if stream is None else streams.handle_of(stream)
@@ -275,19 +277,22 @@ class Kernel:
             self._fast[types] = keys
             self._key_of = keys.key
 
-    def _prepare(self, grid: Extent, block: Extent, arguments: Sequence[Any]) -> Ready | None:
+    def _prepare(
+        self, key_of: Callable[..., tuple], key: tuple | None, grid: Extent, block: Extent, arguments: Sequence[Any]
+    ) -> Ready | None:
         """A launch for known types, shapes and strides with new addresses or scalars; None if something is new, or
-        wrong, which the slow path then says in full."""
+        wrong, which the slow path then says in full. ``key``: what ``key_of`` read, where it could."""
         types = tuple(map(type, arguments))
         keys = self._fast.get(types)
         if keys is None:
             return None
-        self._key_of = keys.key
         try:
-            key = keys.key(grid, block, *arguments)
-            found = self._ready.get(key)  # of types that were not the last ones
-            if found is not None:
-                return found
+            if key is None or keys.key is not key_of:  # the types are not those of the launch before
+                self._key_of = keys.key
+                key = keys.key(grid, block, *arguments)
+                found = self._ready.get(key)
+                if found is not None:
+                    return found
             special = self._specialisations.get((types, keys.static(grid, block, *arguments)))
             prepared = special and special.prepare(keys.addresses(*arguments))
         except UNREADABLE:
