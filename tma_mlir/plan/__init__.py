@@ -5,7 +5,7 @@ from .copy_plan import Alternative, BulkGroup, Condition, Coordinate, CopyPlan, 
 from .copy_request import CopyRequest, Direction, Region
 from .declined import PlanDeclined
 from .findings import Finding, Status
-from .planner import plan_copy
+from .planner import forget_plans, plan_copy
 from .tensor_map import OobFill, TensorMap
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "Status",
     "Swizzle",
     "TensorMap",
+    "forget_plans",
     "plan_copy",
 ]

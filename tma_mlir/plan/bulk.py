@@ -9,13 +9,13 @@ from .copy_plan import BulkGroup, Condition
 from .copy_request import CopyRequest
 from .declined import PlanDeclined
 from .findings import Finding, Status
-from .modes import CopyModes, sorted_and_merged
+from .modes import CopyModes
 
 
 def plan_bulk_piece(request: CopyRequest, copy: CopyModes) -> tuple[BulkGroup, list[Condition]]:
     """One even piece as bulk copies and the conditions of doing so. Raises ``PlanDeclined`` if a rule forbids it."""
     size = request.dtype.bytes
-    modes = sorted_and_merged(copy.modes)
+    modes = copy.merged
     conditions = [
         rules.chip_supported(request.chip),
         rules.plain_copy(request.reduction, request.multicast, request.cta_group),

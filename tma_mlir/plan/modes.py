@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..layout.algebra import LayoutError, UnevenSliceError, group_by_shape, refine, slice_modes
 from ..layout.expr import Expr, bounds, constant, exact_div, known_divisor
@@ -46,25 +46,31 @@ class CopyModes:
     """One even piece of a copy. ``fixed`` are dimensions of extent 1 that start elsewhere than 0 or may be outside."""
 
     modes: list[Mode]
+    """In the order of the region, innermost first."""
+    merged: list[Mode]
+    """By distance in shared memory, neighbours made one."""
     fixed: list[Mode]
     global_offset_bytes: Value
     shared_offset_bytes: Value
 
 
-def even_parts(request: CopyRequest) -> list[CopyRequest]:
-    """The request cut into pieces whose regions do not cross tile boundaries of the layouts; usually itself."""
-    parts: list[CopyRequest] = []
+def even_parts(request: CopyRequest) -> list[tuple[CopyRequest, CopyModes]]:
+    """The request cut into pieces whose regions do not cross tile boundaries of the layouts; usually itself.
+
+    Raises ``LayoutError`` where the two layouts have no common pieces.
+    """
+    parts: list[tuple[CopyRequest, CopyModes]] = []
     pending = [request]
     while pending:
         part = pending.pop()
         try:
-            copy_modes(part)
+            modes = copy_modes(part)
         except _CutError as cut:
             if len(parts) + len(pending) > 256:
                 raise LayoutError("the region crosses too many tile boundaries") from None
             pending += reversed(cut_request(part, cut.position, cut.offset))
         else:
-            parts.append(part)
+            parts.append((part, modes))
     return parts
 
 
@@ -76,8 +82,6 @@ class _CutError(Exception):
 
 def cut_request(request: CopyRequest, position: int, offset: int) -> list[CopyRequest]:
     """Two requests: the ``position``-th non-unit dimension of both regions cut at ``offset`` elements."""
-    from dataclasses import replace
-
     parts = []
     for first, extent in ((True, offset), (False, None)):
         regions = []
@@ -126,7 +130,7 @@ def copy_modes(request: CopyRequest) -> CopyModes:
     modes = _piece_modes(global_modes, shared_modes, pieces, size)
     for mode in fixed:
         mode.global_bytes = mode.global_bytes * size
-    return CopyModes(modes, fixed, request.global_layout.offset * size, shared_offset * size)
+    return CopyModes(modes, sorted_and_merged(modes), fixed, request.global_layout.offset * size, shared_offset * size)
 
 
 def _cut(request: CopyRequest, extents: tuple[int, ...], dim: int, offset: int) -> Exception:

@@ -13,7 +13,7 @@ from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
 from .findings import Finding, Status
-from .modes import copy_modes, even_parts
+from .modes import CopyModes, even_parts
 from .tensor_map import TensorMap
 from .tensor_search import Dim, Piece, plan_piece
 from .threads import plan_cp_async, plan_simt
@@ -27,8 +27,37 @@ THREAD_COPY_BYTES = 4096
 """What a copy by threads costs besides its bytes: addresses and instructions of all threads. An estimate."""
 
 
+REMEMBERED = 4096
+"""Plans kept for requests that come again."""
+
+_plans: dict[CopyRequest, CopyPlan | PlanDeclined] = {}
+
+
 def plan_copy(request: CopyRequest) -> CopyPlan:
-    """The best legal plan. Raises ``PlanDeclined`` if none is, or if the variant asked for is not legal."""
+    """The best legal plan, remembered by request.
+
+    Raises ``PlanDeclined`` if there is none, or if the variant asked for is not legal.
+    """
+    found = _plans.get(request)
+    if found is None:
+        if len(_plans) >= REMEMBERED:
+            _plans.clear()
+        try:
+            found = _planned(request)
+        except PlanDeclined as declined:
+            found = declined
+        _plans[request] = found
+    if isinstance(found, PlanDeclined):
+        raise PlanDeclined(found.findings, found.alternatives)
+    return found
+
+
+def forget_plans() -> None:
+    """Plan every request anew from here on."""
+    _plans.clear()
+
+
+def _planned(request: CopyRequest) -> CopyPlan:
     if request.variant not in VARIANTS:
         raise ValueError(f"variant {request.variant!r} is not one of {', '.join(VARIANTS)}")
     if 0 in request.global_region.extents:
@@ -84,25 +113,30 @@ def plan_bulk_copies(request: CopyRequest, ways: tuple[str, ...]) -> CopyPlan:
     bulk_groups: list[BulkGroup] = []
     try:
         parts = even_parts(request)
-        for part in parts:
-            _plan_part(part, ways, total, bulk_groups, conditions)
+        for part, modes in parts:
+            _plan_part(part, modes, ways, total, bulk_groups, conditions)
     except LayoutError as error:
         raise PlanDeclined((rules.common_pieces(str(error)).finding,)) from None
     return finished(request, total, tuple(bulk_groups), conditions)
 
 
 def _plan_part(
-    part: CopyRequest, ways: tuple[str, ...], total: Piece, bulk_groups: list[BulkGroup], conditions: list[Condition]
+    part: CopyRequest,
+    modes: CopyModes,
+    ways: tuple[str, ...],
+    total: Piece,
+    bulk_groups: list[BulkGroup],
+    conditions: list[Condition],
 ) -> None:
     refused: list[Finding] = []
     best: tuple[int, object, list[Condition]] | None = None
     for way in ways:
         try:
             if way == "bulk":
-                group, own = plan_bulk_piece(part, copy_modes(part))
+                group, own = plan_bulk_piece(part, modes)
                 candidate = (group.instruction_count, group, own)
             else:
-                piece, own = _plan_tensor_part(part)
+                piece, own = _plan_tensor_part(part, modes)
                 candidate = (piece.cost[0], piece, own)
         except PlanDeclined as declined:
             refused += declined.findings
@@ -120,11 +154,11 @@ def _plan_part(
         total.add(best[1])
 
 
-def _plan_tensor_part(part: CopyRequest) -> tuple[Piece, list[Condition]]:
+def _plan_tensor_part(part: CopyRequest, modes: CopyModes) -> tuple[Piece, list[Condition]]:
     conditions = _request_conditions(part)
     swizzle = swizzle_mode(part.shared_swizzle)
     assert swizzle is not None
-    piece = plan_piece(part, copy_modes(part), swizzle)
+    piece = plan_piece(part, modes, swizzle)
     for tensor_map in piece.maps:
         conditions += map_conditions(tensor_map, part)
     for group, dims in zip(piece.groups, piece.dims, strict=True):
@@ -219,7 +253,7 @@ def finished(
         shared_alignment_bytes=alignment,
         host_checks=tuple(dict.fromkeys(c for c in open_conditions if _is_host(c))),
         guards=tuple(dict.fromkeys(c for c in open_conditions if not _is_host(c))),
-        findings=tuple(dict.fromkeys(c.finding for c in conditions)),
+        findings=tuple({id(c.finding): c.finding for c in conditions}.values()),
         request=request,
     )
 

@@ -8,6 +8,7 @@ TMA_HARDWARE.md: what an H200 was measured to do.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from ..dtypes import DRIVER_BYTES, DRIVER_FLOATS
 from ..layout.expr import Expr, bounds, known_divisor
@@ -38,6 +39,10 @@ REDUCTIONS: dict[str, frozenset[str]] = {
     "FLOAT64": frozenset({"add"}),
 }
 """Reductions that execute on sm_90, by data type (HW, execution rule 9)."""
+
+
+_rule = lru_cache(maxsize=4096)
+"""Rules are pure: the same question gets the same answer object."""
 
 
 def _holds(rule: str, ok: bool, found: str, needed: str, remedy: str) -> Condition:
@@ -71,6 +76,7 @@ def _within(rule: str, value: Value, low: int | None, high: int | None, what: st
     return Condition(value, Finding(rule, status, f"{what} {value}{unit}", needed, remedy), 1, low, high)
 
 
+@_rule
 def common_pieces(problem: str) -> Condition:
     """Both layouts cut the copy into pieces that nest, so that each moves by constant strides (planner)."""
     return _holds("common pieces", not problem, problem, "layouts whose tiles nest", "Align the region to the tiles.")
@@ -79,6 +85,7 @@ def common_pieces(problem: str) -> Condition:
 # What cuTensorMapEncodeTiled accepts
 
 
+@_rule
 def known_on_host(values: tuple[Value, ...]) -> Condition:
     """A descriptor is encoded on the host, from values the host knows before launch (driver API)."""
     missing = sorted({s.name for v in values if isinstance(v, Expr) for s in v.symbols() if not s.host})
@@ -86,11 +93,13 @@ def known_on_host(values: tuple[Value, ...]) -> Condition:
     return _holds("known on host", not missing, found, "values known before launch", "Pass them as kernel arguments.")
 
 
+@_rule
 def rank(count: int) -> Condition:
     """A tensor map has 1 to 5 dimensions (HW, encoding)."""
     return _holds("rank", 1 <= count <= 5, f"{count} dimensions", "1..5", "Merge or drop dimensions.")
 
 
+@_rule
 def data_type(name: str) -> Condition:
     """The element type is one of the 13 un-packed ``CUtensorMapDataType`` (driver API); packed 4/6-bit types are not
     planned."""
@@ -98,6 +107,7 @@ def data_type(name: str) -> Condition:
     return _holds("data type", name in DRIVER_BYTES, f"data type {name}", f"one of {known}", "Copy it as UINT8.")
 
 
+@_rule
 def interleave(mode: str) -> Condition:
     """Interleaved layouts are legal in the driver but never emitted or modelled here (HW, encoding)."""
     return _holds(
@@ -105,6 +115,7 @@ def interleave(mode: str) -> Condition:
     )
 
 
+@_rule
 def global_address_alignment(address_bytes: Value, known_alignment: int) -> Condition:
     """The tensor's address is a multiple of 16 bytes (HW, encoding).
 
@@ -124,11 +135,13 @@ def global_address_alignment(address_bytes: Value, known_alignment: int) -> Cond
     )
 
 
+@_rule
 def global_dimension(extent: Value, index: int) -> Condition:
     """Each global dimension has 1 to 2^32 elements (HW, encoding)."""
     return _within("global dimension", extent, 1, 1 << 32, f"dimension {index} has", " elements", "Split the tensor.")
 
 
+@_rule
 def global_stride_alignment(stride_bytes: Value, index: int) -> Condition:
     """Strides of dimensions 1 and up are multiples of 16 bytes (HW, encoding)."""
     remedy = "Pad the pitch to a multiple of 16 bytes."
@@ -137,12 +150,14 @@ def global_stride_alignment(stride_bytes: Value, index: int) -> Condition:
     return _multiple("global stride alignment", stride_bytes, 16, f"stride {index} is", " B", remedy)
 
 
+@_rule
 def global_stride_range(stride_bytes: Value, index: int) -> Condition:
     """Strides are below 2^40 bytes (HW, encoding). They may overlap, be zero, and need not grow."""
     most = (1 << 40) - 1
     return _within("global stride range", stride_bytes, 0, most, f"stride {index} is", " B", "Split the tensor.")
 
 
+@_rule
 def box_dimension(extent: int, index: int) -> Condition:
     """Each box dimension has 1 to 256 elements (HW, encoding)."""
     return _holds(
@@ -150,6 +165,7 @@ def box_dimension(extent: int, index: int) -> Condition:
     )
 
 
+@_rule
 def box_size(box: tuple[int, ...], element_strides: tuple[int, ...], element_bytes: int) -> Condition:
     """The box fits the SM's shared memory (HW, encoding: 230,400 B accepted, 261,120 B refused).
 
@@ -160,6 +176,7 @@ def box_size(box: tuple[int, ...], element_strides: tuple[int, ...], element_byt
     return _holds("box size", size <= SHARED_MEMORY_BYTES, f"box of {size} B", needed, "Split the box.")
 
 
+@_rule
 def inner_box_bytes(size_bytes: int) -> Condition:
     """The innermost box dimension is a multiple of 16 bytes (HW, encoding)."""
     return _holds(
@@ -171,6 +188,7 @@ def inner_box_bytes(size_bytes: int) -> Condition:
     )
 
 
+@_rule
 def unit_stride(step_bytes: Value, element_bytes: int) -> Condition:
     """Dimension 0 has no stride: its elements are neighbours in global memory (driver API, cuTensorMapEncodeTiled)."""
     same = step_bytes == element_bytes
@@ -181,11 +199,13 @@ def unit_stride(step_bytes: Value, element_bytes: int) -> Condition:
     return Condition(step_bytes, finding, 1, element_bytes, element_bytes)
 
 
+@_rule
 def element_stride(step: int, index: int) -> Condition:
     """Traversal strides are 1 to 8; entry 0 has no effect without interleave but is in range too (HW, encoding)."""
     return _holds("element stride", 1 <= step <= 8, f"element stride {index} is {step}", "1..8", "Change the strides.")
 
 
+@_rule
 def swizzle_supported(swizzle: int, chip: str) -> Condition:
     """Modes 0..3 everywhere; the 32-byte and 64-byte atom variants are refused on sm_90 (HW, encoding)."""
     known = 0 <= swizzle <= 6
@@ -194,6 +214,7 @@ def swizzle_supported(swizzle: int, chip: str) -> Condition:
     return _holds("swizzle supported", ok, f"swizzle {label} on {chip}", "none, 32B, 64B or 128B", "Target sm_100a.")
 
 
+@_rule
 def swizzle_recognised(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
     """The shared tile's address swizzle is one of the hardware's (HW, execution rule 5)."""
     ok = swizzle_mode(swizzle) is not None
@@ -202,6 +223,7 @@ def swizzle_recognised(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
     )
 
 
+@_rule
 def swizzle_inner_box(size_bytes: int, swizzle: Swizzle) -> Condition:
     """A swizzled inner box is at most 32, 64 or 128 bytes (HW, encoding); it may be shorter."""
     span = swizzle.span_bytes
@@ -214,6 +236,7 @@ def swizzle_inner_box(size_bytes: int, swizzle: Swizzle) -> Condition:
     )
 
 
+@_rule
 def oob_fill_type(fill: int, data_type_name: str) -> Condition:
     """Fill is zero, or NaN for float types only (HW, encoding)."""
     ok = fill == OobFill.ZERO or (fill == OobFill.NAN and data_type_name in DRIVER_FLOATS)
@@ -222,6 +245,7 @@ def oob_fill_type(fill: int, data_type_name: str) -> Condition:
     )
 
 
+@_rule
 def l2_promotion(index: int) -> Condition:
     """L2 promotion is 0..3: none, 64, 128 or 256 bytes (driver API)."""
     return _holds("l2 promotion", 0 <= index <= 3, f"l2 promotion {index}", "0..3", "Use 2 (128 B).")
@@ -230,6 +254,7 @@ def l2_promotion(index: int) -> Condition:
 # What a copy does when it executes
 
 
+@_rule
 def start_coordinate_alignment(start_bytes: Value) -> Condition:
     """The innermost start coordinate is at a multiple of 16 bytes, for loads and stores (HW, execution rule 1).
 
@@ -240,17 +265,20 @@ def start_coordinate_alignment(start_bytes: Value) -> Condition:
     )
 
 
+@_rule
 def coordinate_range(start: Value, index: int) -> Condition:
     """Coordinates are 32-bit signed (PTX ISA, cp.async.bulk.tensor)."""
     return _within("coordinate range", start, -INT32, INT32 - 1, f"start {index} is", "", "Split the tensor.")
 
 
+@_rule
 def negative_coordinate_on_store(start: Value, index: int) -> Condition:
     """A store or reduction never starts below 0 in any dimension: that kills the kernel (HW, execution rule 2)."""
     remedy = "Crop the region at the tensor's start."
     return _within("negative coordinate on store", start, 0, None, f"start {index} is", "", remedy)
 
 
+@_rule
 def store_clip_granularity(inner_dimension_bytes: Value) -> Condition:
     """A store past the inner end is cut at 16 bytes, so the tensor's rows are multiples of 16 (HW, execution rule 3).
 
@@ -266,6 +294,7 @@ def store_clip_granularity(inner_dimension_bytes: Value) -> Condition:
     )
 
 
+@_rule
 def shared_address_alignment(offset_bytes: Value) -> Condition:
     """Each box lands at a multiple of 128 bytes of shared memory (HW, execution rule 5)."""
     return _multiple(
@@ -273,6 +302,7 @@ def shared_address_alignment(offset_bytes: Value) -> Condition:
     )
 
 
+@_rule
 def shared_base_alignment(base_alignment_bytes: int | None) -> Condition:
     """A tile filled by tensor maps starts at a multiple of 128 bytes (HW, execution rule 5)."""
     ok = base_alignment_bytes is None or base_alignment_bytes % 128 == 0
@@ -280,6 +310,7 @@ def shared_base_alignment(base_alignment_bytes: int | None) -> Condition:
     return _holds("shared base alignment", ok, found, "128 B", "Align the tile to 128 bytes.")
 
 
+@_rule
 def swizzle_phase(base_alignment_bytes: int | None, period_bytes: int) -> Condition:
     """A swizzled tile starts at a multiple of the pattern's period, 256, 512 or 1024 bytes (HW, execution rule 5).
 
@@ -290,6 +321,7 @@ def swizzle_phase(base_alignment_bytes: int | None, period_bytes: int) -> Condit
     return _holds("swizzle phase", ok, found, f"{period_bytes} B", f"Align the tile to {period_bytes} bytes.")
 
 
+@_rule
 def reduction_supported(operation: str | None, data_type_name: str) -> Condition:
     """The reduction exists for the type; all others die with "illegal instruction" (HW, execution rule 9)."""
     legal = REDUCTIONS.get(data_type_name, frozenset())
@@ -303,6 +335,7 @@ def reduction_supported(operation: str | None, data_type_name: str) -> Condition
     )
 
 
+@_rule
 def reduction_direction(operation: str | None, is_store: bool) -> Condition:
     """Reductions go from shared to global memory only (PTX ISA, cp.reduce.async.bulk.tensor)."""
     return _holds(
@@ -310,6 +343,7 @@ def reduction_direction(operation: str | None, is_store: bool) -> Condition:
     )
 
 
+@_rule
 def multicast_direction(multicast: bool, is_store: bool) -> Condition:
     """Only loads can be multicast (PTX ISA, cp.async.bulk.tensor)."""
     return _holds(
@@ -317,17 +351,20 @@ def multicast_direction(multicast: bool, is_store: bool) -> Condition:
     )
 
 
+@_rule
 def cta_group_supported(group: int, chip: str) -> Condition:
     """``cta_group`` 2 needs sm_100 (PTX ISA, cp.async.bulk.tensor)."""
     ok = group == 1 or (group == 2 and chip_number(chip) >= 100)
     return _holds("cta group supported", ok, f"cta_group {group} on {chip}", "1, or 2 on sm_100", "Target sm_100a.")
 
 
+@_rule
 def chip_supported(chip: str) -> Condition:
     """Bulk asynchronous copies need sm_90 (PTX ISA, cp.async.bulk)."""
     return _holds("chip supported", chip_number(chip) >= 90, f"chip {chip}", "sm_90 or later", "Target sm_90a.")
 
 
+@_rule
 def bulk_size(size_bytes: int) -> Condition:
     """A ``cp.async.bulk`` moves a multiple of 16 bytes (PTX ISA)."""
     return _holds(
@@ -335,6 +372,7 @@ def bulk_size(size_bytes: int) -> Condition:
     )
 
 
+@_rule
 def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str) -> Condition:
     """Both addresses of a ``cp.async.bulk`` are multiples of 16 bytes (PTX ISA).
 
@@ -346,18 +384,21 @@ def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str)
     return _multiple("bulk address alignment", offset_bytes, 16, f"{what} byte", " B", remedy)
 
 
+@_rule
 def unswizzled(swizzle: Swizzle | None) -> Condition:
     """A bulk copy without a tensor map does not swizzle (PTX ISA, cp.async.bulk)."""
     found = f"swizzle {'of another kind' if swizzle is None else swizzle.label}"
     return _holds("unswizzled", swizzle is Swizzle.NONE, found, "none", "Use a tensor map.")
 
 
+@_rule
 def known_step(step_bytes: Value) -> Condition:
     """Loops of bulk copies have constant strides (a limit of this planner, not of the hardware)."""
     ok = isinstance(step_bytes, int)
     return _holds("known step", ok, f"stride {step_bytes} B", "a constant", "Use a tensor map.")
 
 
+@_rule
 def plain_copy(reduction: str | None, multicast: bool, cta_group: int) -> Condition:
     """Only tensor-map copies are planned as reductions, multicast or for CTA pairs."""
     wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
@@ -365,17 +406,20 @@ def plain_copy(reduction: str | None, multicast: bool, cta_group: int) -> Condit
     return _holds("plain copy", not found, found or "a plain copy", "a plain copy", "Use a tensor map.")
 
 
+@_rule
 def swizzle_pattern_known(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
     """Threads compute swizzled addresses themselves, so the pattern is a known address XOR."""
     ok = not isinstance(swizzle, Swizzle) or swizzle is Swizzle.NONE or swizzle in ADDRESS_SWIZZLES
     return _holds("swizzle pattern known", ok, f"swizzle {swizzle!r}", "a known address XOR", "Use a tensor map.")
 
 
+@_rule
 def cp_async_direction(is_load: bool) -> Condition:
     """``cp.async`` copies from global to shared memory only (PTX ISA)."""
     return _holds("cp async direction", is_load, "a store" if not is_load else "a load", "a load", "Use plain stores.")
 
 
+@_rule
 def cp_async_size(width_bytes: int) -> Condition:
     """``cp.async`` copies 4, 8 or 16 bytes (PTX ISA)."""
     return _holds(
@@ -383,11 +427,13 @@ def cp_async_size(width_bytes: int) -> Condition:
     )
 
 
+@_rule
 def cp_async_fill(is_zero: bool) -> Condition:
     """``cp.async`` fills with zeros only (PTX ISA, src-size)."""
     return _holds("cp async fill", is_zero, "zero fill" if is_zero else "NaN fill", "zero fill", "Fill with zero.")
 
 
+@_rule
 def inside_tensor(proven: bool) -> Condition:
     """A copy without a tensor map neither fills nor clips: its region lies inside the tensor."""
     return _holds("inside tensor", proven, "a region that may leave the tensor", "a region inside", "State in_bounds.")

@@ -10,9 +10,9 @@ from ..layout.swizzle import Swizzle
 from . import rules
 from .copy_plan import Coordinate, IssueGroup
 from .copy_request import CopyRequest, Direction
-from .cover import Chunks, chunks, factors
+from .cover import BOX_LIMIT, Chunks, chunks, factors
 from .declined import PlanDeclined
-from .modes import CopyModes, Mode, Value, _split_mode, sorted_and_merged
+from .modes import CopyModes, Mode, Value, _split_mode
 from .tensor_map import OobFill, TensorMap
 
 MAX_RANK = 5
@@ -66,7 +66,7 @@ class Piece:
 def plan_piece(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece:
     """The cheapest tensor-map plan for one even piece. Raises ``PlanDeclined`` with the rules that forbid any."""
     size = request.dtype.bytes
-    modes = sorted_and_merged(copy.modes)
+    modes = list(copy.merged)
     _check_run(modes, size, swizzle)
     span = swizzle.span_bytes
     run_bytes = modes[0].extent * size
@@ -87,8 +87,8 @@ def plan_piece(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece
             continue
         if best is None or piece.cost < best.cost:
             best = piece
-        if best.cost[:2] == (1, 1):
-            break
+        if modes[0].extent * size // element_bytes <= BOX_LIMIT:
+            break  # A wider element only helps a run that is too long for one box dimension.
     if best is None:
         assert refusal is not None
         raise refusal

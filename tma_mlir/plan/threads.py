@@ -10,7 +10,7 @@ from .copy_plan import Condition, CopyPlan
 from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
 from .findings import Status
-from .modes import CopyModes, copy_modes, even_parts
+from .modes import CopyModes, even_parts
 from .tensor_map import OobFill
 
 
@@ -19,7 +19,7 @@ def vector_bytes(request: CopyRequest) -> int:
     memories and never half outside the tensor. At least the element size."""
     size = request.dtype.bytes
     try:
-        parts = [copy_modes(part) for part in even_parts(request)]
+        parts = [modes for _, modes in even_parts(request)]
     except LayoutError:
         return size
     return min(_widest(request, part) for part in parts)

@@ -87,7 +87,9 @@ def copies(draw) -> CopyRequest:
         shape.append(size)
         starts.append(start)
     global_shape = tuple(shape)
-    global_layout = draw(st.one_of(st.just(row_major(global_shape)), strided(global_shape, unit), tiled(global_shape, unit)))
+    global_layout = draw(
+        st.one_of(st.just(row_major(global_shape)), strided(global_shape, unit), tiled(global_shape, unit))
+    )
 
     shared_shape, shared_starts = list(extents), [0] * len(extents)
     for dim, extent in enumerate(extents):
@@ -126,8 +128,7 @@ def copies(draw) -> CopyRequest:
 def test_every_plan_moves_exactly_the_bytes_asked_for(request):
     try:
         plan = plan_copy(request)
-    except PlanDeclined as declined:
-        assert declined.findings
-        assert request.variant != "auto" or request.reduction
+    except PlanDeclined:
+        assert request.variant != "auto", "threads can make any plain copy"
         return
     assert check_plan(request, plan) == []
