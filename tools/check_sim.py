@@ -85,7 +85,7 @@ def differences(path: Path) -> Iterator[str | None]:
             row = json.loads(line)
             try:
                 result, completed = replay(row)
-            except engine.TmaFaultError as fault:
+            except engine.TmaFault as fault:
                 yield f"{path.name}:{number}: {fault}"
                 continue
             if zlib.crc32(result.tobytes()) != row["crc32"]:

@@ -19,7 +19,7 @@ CHUNK = np.dtype("V16")
 """The 16-byte unit that the swizzle moves."""
 
 
-class TmaFaultError(Exception):
+class TmaFault(Exception):
     """What the chip does instead of the copy. ``fault`` is its name for it: ``illegal instruction``,
     ``misaligned address`` or ``illegal address``."""
 
@@ -52,7 +52,7 @@ class BoundTensorMap:
     def __post_init__(self) -> None:
         tensor_map = self.tensor_map
         if int(tensor_map.swizzle) > 3:
-            raise TmaFaultError("illegal instruction", f"swizzle {tensor_map.swizzle.label} does not exist on sm_90")
+            raise TmaFault("illegal instruction", f"swizzle {tensor_map.swizzle.label} does not exist on sm_90")
         steps = tensor_map.element_strides[1:]
         counts = tuple(-(-box // step) for box, step in zip(tensor_map.box[1:], steps, strict=True))
         rows = 1
@@ -97,7 +97,7 @@ class Window:
         """The window's bytes inside ``memory`` (uint8, first byte at ``memory_address``); a fault if it sticks out."""
         start = self.address - memory_address
         if start < 0 or self.end - memory_address > memory.size:
-            raise TmaFaultError(
+            raise TmaFault(
                 "illegal address",
                 f"bytes [{self.address:#x}, {self.end:#x}) are not inside the allocation "
                 f"[{memory_address:#x}, {memory_address + memory.size:#x})",
@@ -108,23 +108,23 @@ class Window:
 def check_coordinates(bound: BoundTensorMap, coordinates: Sequence[int], store: bool) -> None:
     """Raise the fault that illegal start coordinates are on the chip."""
     if len(coordinates) != len(bound.dims):
-        raise TmaFaultError("illegal instruction", f"{len(coordinates)} coordinates for a tensor of rank {len(bound.dims)}")
+        raise TmaFault("illegal instruction", f"{len(coordinates)} coordinates for a tensor of rank {len(bound.dims)}")
     if coordinates[0] * bound.element_bytes % 16:
-        raise TmaFaultError(
+        raise TmaFault(
             "illegal instruction",
             f"innermost start coordinate {coordinates[0]} x {bound.element_bytes} B = "
             f"{coordinates[0] * bound.element_bytes} B is not a multiple of 16 B",
         )
     if store and min(coordinates) < 0:
-        raise TmaFaultError("illegal instruction", f"negative start coordinate {min(coordinates)} of a store or reduction")
+        raise TmaFault("illegal instruction", f"negative start coordinate {min(coordinates)} of a store or reduction")
 
 
 def check_shared(bound: BoundTensorMap, shared_address: int) -> None:
     """Raise the fault that a misplaced shared tile is on the chip."""
     if shared_address % 128:
-        raise TmaFaultError("misaligned address", f"shared tile at {shared_address:#x} is not 128-byte aligned")
+        raise TmaFault("misaligned address", f"shared tile at {shared_address:#x} is not 128-byte aligned")
     if bound.address % 16:
-        raise TmaFaultError("misaligned address", f"global address {bound.address:#x} is not 16-byte aligned")
+        raise TmaFault("misaligned address", f"global address {bound.address:#x} is not 16-byte aligned")
 
 
 def window(bound: BoundTensorMap, coordinates: Sequence[int], store: bool) -> Window | None:
@@ -218,7 +218,7 @@ def store_box(
         try:
             reduce_into(target, values, bound.tensor_map.data_type, reduction)
         except KeyError:
-            raise TmaFaultError(
+            raise TmaFault(
                 "illegal instruction", f"{reduction} of {bound.tensor_map.data_type} does not execute on sm_90"
             ) from None
     return inside
@@ -233,7 +233,7 @@ def clipped_tail_bytes(bound: BoundTensorMap, coordinates: Sequence[int]) -> int
 
 def _check_shared_size(bound: BoundTensorMap, shared: np.ndarray) -> None:
     if shared.size < bound.shared_bytes:
-        raise TmaFaultError(
+        raise TmaFault(
             "illegal address", f"the tile needs {bound.shared_bytes} B of shared memory, {shared.size} B remain"
         )
 

@@ -68,19 +68,19 @@ def test_a_store_past_a_row_end_writes_up_to_the_next_16_bytes():
 
 @pytest.mark.parametrize("store", [False, True])
 def test_an_unaligned_innermost_start_is_an_illegal_instruction(store):
-    with pytest.raises(engine.TmaFaultError, match="not a multiple of 16 B") as error:
+    with pytest.raises(engine.TmaFault, match="not a multiple of 16 B") as error:
         engine.check_coordinates(bind(), (8,), store)
     assert error.value.fault == "illegal instruction"
 
 
 def test_a_negative_start_kills_a_store_and_not_a_load():
     engine.check_coordinates(bind(), (-16,), store=False)
-    with pytest.raises(engine.TmaFaultError, match="negative start coordinate"):
+    with pytest.raises(engine.TmaFault, match="negative start coordinate"):
         engine.check_coordinates(bind(), (-16,), store=True)
 
 
 def test_a_tile_off_128_bytes_is_a_misaligned_address():
-    with pytest.raises(engine.TmaFaultError, match="misaligned address"):
+    with pytest.raises(engine.TmaFault, match="misaligned address"):
         engine.check_shared(bind(), 64)
 
 
@@ -98,5 +98,5 @@ def test_integer_reductions(operation, old, value, new):
 
 def test_a_reduction_the_chip_does_not_execute_is_an_illegal_instruction():
     bound = bind("INT64", dims=(2,), box=(2,))
-    with pytest.raises(engine.TmaFaultError, match="does not execute on sm_90"):
+    with pytest.raises(engine.TmaFault, match="does not execute on sm_90"):
         engine.store_box(bound, (0,), np.zeros((1, 16), np.uint8), np.zeros(16, np.uint8), 0x1000, reduction="add")

@@ -1,0 +1,328 @@
+"""The machine: warps with diverging fronts, CTAs with their shared memory, clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .clock import COMPONENTS, Clock
+from .errors import SimulationError
+from .memory import LANES, SHARED_RESERVED, GlobalMemory, Region
+
+if TYPE_CHECKING:
+    from .compile import Kernel
+    from .engine import BoundTensorMap
+    from .mbarrier import MBarrier
+    from .profile import Profile
+    from .trace import Trace
+    from .transfer import AsyncGroups, Transfer
+
+BLOCKED = -1
+EXIT = -2
+SPLIT = -3
+
+LANE_IDS = np.arange(LANES, dtype=np.int32)
+CODE_SHIFT = 20
+"""Shadow entries are ``epoch << CODE_SHIFT | location id``."""
+
+
+class Front:
+    """Lanes of a warp at one place. ``token`` is set while they have arrived at a barrier and wait; ``waiting`` says
+    for what (text, object) when blocked."""
+
+    __slots__ = ("all", "count", "first", "full", "last", "mask", "segment", "token", "waiting")
+
+    def __init__(self, segment: int, mask: np.ndarray):
+        self.segment = segment
+        self.token: Any = None
+        self.waiting: Wait | None = None
+        self.set_mask(mask)
+
+    def set_mask(self, mask: np.ndarray) -> None:
+        self.mask = mask
+        self.count = int(np.count_nonzero(mask))
+        self.all = self.count == LANES
+        self.first = int(mask.argmax())
+        self.last = LANES - 1 - int(mask[::-1].argmax())
+        self.full = False
+
+
+@dataclass
+class Wait:
+    """What a front waits for: ``what`` in words, ``location``, and the barrier if it is one."""
+
+    what: str
+    location: str
+    barrier: MBarrier | None = None
+    parity: int = 0
+    kind: str = "wait"
+    polling: bool = False
+
+
+class Warp:
+    """32 lanes. ``registers`` hold uniform values as Python scalars, others as arrays with the lanes last."""
+
+    def __init__(self, cta: Cta, number: int, threads: int):
+        self.cta = cta
+        self.machine = cta.machine
+        self.number = number
+        self.index = cta.rank * cta.warps_per_cta + number
+        self.component = 1 + self.index
+        alive = threads - number * LANES > LANE_IDS
+        self.alive = alive
+        self.alive_count = int(alive.sum())
+        self.registers: list[Any] = [None] * cta.kernel.register_count
+        self.fronts = [Front(0, alive.copy())]
+        self.fronts[0].full = True
+        self.clock = Clock(cta.cluster.clock_size)
+        self.clock.seen[self.component] = 1
+        self.code_base = 1 << CODE_SHIFT
+        self.last_waits: dict[int, tuple[int, int, str]] = {}
+        self.groups: dict[Any, AsyncGroups] = {}
+        self.wgmma: list[Any] = []
+        self.wgmma_open: list[Any] = []
+        self.split: tuple[int, np.ndarray, int, np.ndarray] | None = None
+        self.blocked_at = -1
+        self.unlocked = False
+        self.mask, self.all, self.full = alive, bool(alive.all()), True
+        self.first, self.last = 0, self.alive_count - 1
+        self.front = self.fronts[0]
+        self.lane_numbers64 = LANE_IDS.astype(np.int64)
+        self.local: Region | None = None
+        self.local_bytes = cta.kernel.local_bytes
+        self.elected: tuple[int, str] | None = None
+
+    @property
+    def epoch(self) -> int:
+        return int(self.clock.seen[self.component])
+
+    def release(self) -> None:
+        """Start a new epoch: what follows is not covered by what was just released."""
+        self.clock.seen[self.component] += 1
+        self.code_base += 1 << CODE_SHIFT
+
+    def local_memory(self) -> Region:
+        """Private memory of the lanes, one after the other."""
+        if self.local is None:
+            self.local = Region("local", "local", 0, np.zeros(LANES * max(16, self.local_bytes), np.uint8))
+        return self.local
+
+    def use_mask(self, mask: np.ndarray) -> bool:
+        """Make ``mask`` the active lanes; whether there is any."""
+        count = int(np.count_nonzero(mask))
+        self.mask, self.all = mask, count == LANES
+        if count:
+            self.first = int(mask.argmax())
+            self.last = LANES - 1 - int(mask[::-1].argmax())
+        return count > 0
+
+    @contextmanager
+    def narrowed(self) -> Iterator[Callable[[Any], bool]]:
+        """For predicated operations: ``narrow(condition)`` leaves only the front's lanes where it holds, until the
+        ``with`` ends; it says whether any is left."""
+        front = self.front
+        saved = (front.count, front.mask)
+
+        def narrow(condition: Any) -> bool:
+            mask = saved[1] & np.broadcast_to(condition, (LANES,))
+            front.count = int(np.count_nonzero(mask))
+            return self.use_mask(mask)
+
+        try:
+            yield narrow
+        finally:
+            front.count = saved[0]
+            self.use_mask(saved[1])
+
+    def describe(self) -> str:
+        """``warp 1 of CTA (0, 0, 0)`` with the active lanes if they are not all."""
+        lanes = "" if self.full else f", lanes {lanes_text(self.mask)}"
+        return f"warp {self.number} of CTA {self.cta.block_id}{lanes}"
+
+    def active_lanes(self) -> list[int]:
+        return np.flatnonzero(self.mask).tolist()
+
+    def lane_value(self, value: Any, lane: int) -> int:
+        """Lane ``lane`` of an integer operand as a Python int."""
+        return int(value[lane]) if isinstance(value, np.ndarray) else int(value)
+
+    def uniform(self, value: Any, what: str, location: str) -> int:
+        """An operand that must be the same in all active lanes."""
+        if not isinstance(value, np.ndarray):
+            return int(value)
+        active = value[self.mask]
+        if not (active == active[0]).all():
+            raise SimulationError("divergent operand", f"{what} differs between lanes of {self.describe()}", location)
+        return int(active[0])
+
+
+def lanes_text(mask: np.ndarray) -> str:
+    """``0-3,7`` for a lane mask."""
+    lanes = np.flatnonzero(mask).tolist()
+    parts: list[str] = []
+    start = None
+    for i, lane in enumerate(lanes):
+        if start is None:
+            start = lane
+        if i + 1 == len(lanes) or lanes[i + 1] != lane + 1:
+            parts.append(str(start) if start == lane else f"{start}-{lane}")
+            start = None
+    return ",".join(parts)
+
+
+class NamedBarrier:
+    """A CTA barrier resource: arrivals of one generation."""
+
+    __slots__ = ("arrived", "clock", "generation", "locations", "released")
+
+    def __init__(self, size: int):
+        self.arrived = 0
+        self.generation = 0
+        self.clock = Clock(size)
+        self.released = Clock(size)
+        self.locations: list[str] = []
+
+
+class Cta:
+    """One thread block: shared memory, mbarriers by address, named barriers, warps."""
+
+    def __init__(self, cluster: Cluster, rank: int, block_id: tuple[int, int, int]):
+        self.cluster = cluster
+        self.machine = cluster.machine
+        self.kernel = cluster.machine.kernel
+        self.rank = rank
+        self.block_id = block_id
+        threads = cluster.machine.threads
+        self.threads = threads
+        self.warps_per_cta = -(-threads // LANES)
+        self.shared = self.machine.new_shared(rank)
+        self.shared_start = SHARED_RESERVED
+        self.barriers: dict[int, MBarrier] = {}
+        self.named: dict[int, NamedBarrier] = {}
+        self.warps: list[Warp] = []
+        self.live_threads = threads
+
+    def start(self) -> None:
+        self.warps = [Warp(self, i, self.threads) for i in range(self.warps_per_cta)]
+
+    def named_barrier(self, number: int) -> NamedBarrier:
+        barrier = self.named.get(number)
+        if barrier is None:
+            barrier = self.named[number] = NamedBarrier(self.cluster.clock_size)
+        return barrier
+
+    def shared_symbol(self, address: int) -> str:
+        """``@ring+0x400`` for a shared address."""
+        best = None
+        for name, (start, size) in self.machine.shared_layout.items():
+            if start <= address < start + max(size, 1) and (best is None or start > best[1]):
+                best = (name, start)
+        if best is None:
+            return f"{address:#x}"
+        return f"@{best[0]}" + (f"+{address - best[1]:#x}" if address != best[1] else "")
+
+
+class Cluster:
+    """The CTAs that run together. Clock components: 0 is always known, then one per warp, then barriers and groups."""
+
+    def __init__(self, machine: Machine, block_ids: list[tuple[int, int, int]]):
+        self.machine = machine
+        self.size = len(block_ids)
+        warps = self.size * -(-machine.threads // LANES)
+        self.warp_count = warps
+        self.components = 1 + warps
+        self.clock_size = max(COMPONENTS, self.components + 64)
+        self.arrived = 0
+        self.generation = 0
+        self.clock = Clock(self.clock_size)
+        self.released = Clock(self.clock_size)
+        self.memory_clock = Clock(self.clock_size)
+        self.arrived_warps: dict[int, int] = {}
+        self.ctas = [Cta(self, rank, block_id) for rank, block_id in enumerate(block_ids)]
+        for cta in self.ctas:
+            cta.start()
+        self.live_threads = sum(cta.threads for cta in self.ctas)
+
+    def new_component(self) -> int:
+        number = self.components
+        self.components += 1
+        return number
+
+    @property
+    def warps(self) -> list[Warp]:
+        return [w for cta in self.ctas for w in cta.warps]
+
+
+@dataclass
+class Machine:
+    """Everything one launch shares. ``event`` counts state changes that may wake someone."""
+
+    kernel: Kernel
+    memory: GlobalMemory
+    descriptors: dict[int, BoundTensorMap]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster_shape: tuple[int, int, int]
+    threads: int
+    shared_layout: dict[str, tuple[int, int]]
+    shared_bytes: int
+    dynamic_shared_bytes: int
+    random: np.random.Generator | None
+    check: bool = True
+    profile: Profile | None = None
+    trace: Trace | None = None
+    in_flight: list[Transfer] = field(default_factory=list)
+    event: int = 0
+    steps: int = 0
+    transfers: int = 0
+    transfer_bytes: int = 0
+    findings: dict[Any, Any] = field(default_factory=dict)
+    taken: dict[Any, Any] = field(default_factory=dict)
+    shared_pool: dict[int, Region] = field(default_factory=dict)
+
+    def new_shared(self, rank: int) -> Region:
+        """Shared memory of one CTA; its bytes are noise until written."""
+        data = np.full(self.shared_bytes, 0xCD, np.uint8)
+        return Region("shared", "shared", 0, data)
+
+    def trace_phase(self, barrier: MBarrier) -> None:
+        if self.trace is not None:
+            self.trace.phase(barrier)
+
+    def synchronise_memory(self, w: Warp) -> None:
+        """Atomics, acquire/release accesses and fences: ordered through memory, taken as one total order."""
+        cluster = w.cta.cluster
+        cluster.memory_clock.join(w.clock)
+        w.clock.join(cluster.memory_clock)
+        w.release()
+
+    def note_election(self, w: Warp, leader: int, location: str) -> None:
+        """Remember the lane elect.sync chose."""
+        w.elected = (leader, location)
+
+    def note_elected_branch(self, place: str, w: Warp, front: Front, taken: int, others: int | None = None) -> None:
+        """A condition that depends on an election was evaluated by a warp: ``taken`` lanes satisfy it.
+
+        ``others``: lanes that satisfy the rest of the condition. If no warp ever satisfies it although lanes other than
+        the elected one would, the elected thread is outside the set that should act (reported at the end).
+        """
+        if taken:
+            self.taken[place] = None
+            return
+        if self.taken.get(place, 0) is None or w.elected is None:
+            return
+        outside = not front.mask[w.elected[0]] if others is None else others > 0
+        if outside:
+            self.taken[place] = (w.describe(), w.elected)
+
+    def warn(self, kind: str, message: str, location: str, notes: tuple = ()) -> None:
+        """Keep a warning, once for each kind and place."""
+        from .errors import Finding
+
+        key = (kind, location)
+        if key not in self.findings:
+            self.findings[key] = Finding(kind, "warning", message, location, notes)

@@ -1,0 +1,312 @@
+"""The address space: regions of bytes, and gathers/scatters of a warp's lanes with bounds and alignment checks.
+
+A shared-memory pointer is an offset in the CTA's own window, or ``(rank + 1) << 24 | offset`` for the window of another
+CTA of the cluster. Generic pointers to shared memory add ``SHARED_WINDOW``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .errors import SimulationError
+
+if TYPE_CHECKING:
+    from .machine import Warp
+
+LANES = 32
+GLOBAL_BASE = 0x7000_0000_0000
+PARAMETER_BASE = 0x6000_0000_0000
+LOCAL_BASE = 0x5000_0000_0000
+SHARED_WINDOW = 0x4000_0000_0000
+RANK_SHIFT = 24
+SHARED_RESERVED = 0x400
+"""The first KiB of shared memory belongs to the system on sm_90."""
+SHARED_LIMIT = 227 * 1024
+"""Bytes one CTA may use on sm_90."""
+
+
+class Region:
+    """``size`` bytes at ``base``. ``kind``: global, constant, shared, local or parameter."""
+
+    __slots__ = ("base", "data", "end", "kind", "name", "owner", "shadow", "views")
+
+    def __init__(self, name: str, kind: str, base: int, data: np.ndarray):
+        self.name = name
+        self.kind = kind
+        self.base = base
+        self.data = data
+        self.end = base + data.size
+        self.views: dict[str, np.ndarray] = {}
+        self.shadow = None
+        self.owner: GlobalMemory | None = None
+
+    def view(self, dtype: np.dtype) -> np.ndarray:
+        """The bytes as elements of ``dtype`` (the tail that does not fill one is left out)."""
+        key = dtype.name
+        view = self.views.get(key)
+        if view is None:
+            whole = self.data.size // dtype.itemsize * dtype.itemsize
+            view = self.views[key] = self.data[:whole].view(dtype)
+        return view
+
+
+class GlobalMemory:
+    """Global and constant memory: one region per allocation, 64 KiB or more of unmapped addresses between them."""
+
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+        self.next = GLOBAL_BASE
+
+    def add(self, name: str, data: np.ndarray, kind: str = "global") -> Region:
+        region = Region(name, kind, self.next, data)
+        region.owner = self
+        self.next = (region.end + (1 << 16) + 0xFFFF) & ~0xFFFF
+        self.regions.append(region)
+        return region
+
+    def find(self, address: int) -> Region | None:
+        for region in self.regions:
+            if region.base <= address < region.end:
+                return region
+        return None
+
+    def nearest(self, address: int) -> Region | None:
+        """The last allocation that starts at or below ``address``."""
+        below = [region for region in self.regions if region.base <= address]
+        return below[-1] if below else None
+
+
+class Site:
+    """One load or store of the program: element type, element count, alignment and place, and the last region used."""
+
+    __slots__ = ("align_mask", "count", "dtype", "key", "location", "location_id", "name", "region", "shift", "size")
+
+    def __init__(self, name: str, dtype: np.dtype, count: int, alignment: int, location: str, location_id: int):
+        self.name = name
+        self.dtype = dtype
+        self.key = dtype.name
+        self.count = count
+        self.size = dtype.itemsize * count
+        self.shift = dtype.itemsize.bit_length() - 1
+        self.align_mask = max(alignment, dtype.itemsize) - 1
+        self.location = location
+        self.location_id = location_id
+        self.region: Region | None = None
+
+
+def resolve(w: Warp, address: int, size: int, site: Site) -> tuple[Region, int]:
+    """The region that holds ``[address, address + size)`` as seen from warp ``w``, and the offset in it."""
+    region, offset = locate(w, address)
+    if region is None or offset < 0 or offset + size > region.data.size:
+        raise _out_of_bounds(w, address, size, region, offset, site)
+    if region.kind == "shared" and offset < SHARED_RESERVED:
+        raise SimulationError(
+            "out of bounds", f"{site.name} of {size} B at shared address {offset:#x}, which is not allocated",
+            site.location,
+        )  # fmt: skip
+    if address & site.align_mask:
+        raise SimulationError(
+            "misaligned address",
+            f"{site.name} of {size} B at {region.name}+{offset:#x} needs {site.align_mask + 1}-byte alignment",
+            site.location,
+        )
+    return region, offset
+
+
+def locate(w: Warp, address: int) -> tuple[Region | None, int]:
+    """The region of an address and the offset in it; offsets may lie outside (then it is the nearest region)."""
+    if address >= GLOBAL_BASE:
+        memory = w.machine.memory
+        region = memory.find(address) or memory.nearest(address)
+        return region, address - region.base if region else 0
+    if SHARED_WINDOW <= address < LOCAL_BASE:
+        address -= SHARED_WINDOW
+    if 0 <= address < 1 << 32:
+        rank = address >> RANK_SHIFT
+        offset = address & ((1 << RANK_SHIFT) - 1)
+        if rank == 0:
+            return w.cta.shared, offset
+        ctas = w.cta.cluster.ctas
+        return (ctas[rank - 1].shared, offset) if rank <= len(ctas) else (None, offset)
+    return None, 0
+
+
+def _out_of_bounds(w: Warp, address: int, size: int, region: Region | None, offset: int, site: Site) -> SimulationError:
+    where = f"address {address:#x}"
+    if region is not None:
+        where = f"{region.name}+{offset:#x} ({region.kind} memory of {region.data.size} B)"
+    elif PARAMETER_BASE <= address < GLOBAL_BASE:
+        where = "a kernel parameter passed by value"
+    return SimulationError("out of bounds", f"{site.name} of {size} B at {where}, {w.describe()}", site.location)
+
+
+def _lanes_offsets(w: Warp, address: np.ndarray, site: Site) -> tuple[Region, np.ndarray] | None:
+    """One region and byte offsets for all lanes (inactive ones get a legal offset), or None if lanes need care."""
+    region = site.region
+    if region is None or region.owner is not w.machine.memory:
+        first = int(address[w.first])
+        if LOCAL_BASE <= first < PARAMETER_BASE:
+            local = w.local_memory()
+            offset = address - LOCAL_BASE
+            if int(np.maximum.reduce(offset)) + site.size > w.local_bytes:
+                return None
+            return local, offset + w.lane_numbers64 * w.local_bytes
+        region, _ = resolve(w, first, site.size, site)
+        if region.kind == "shared":
+            if first >= 1 << RANK_SHIFT:
+                base = first - (first & ((1 << RANK_SHIFT) - 1))
+                offset = address - base
+                bits = int(np.bitwise_or.reduce(offset))
+                return None if bits < 0 or bits >= 1 << RANK_SHIFT or bits & site.align_mask else (region, offset)
+        else:
+            site.region = region
+    offset = address - region.base
+    bits = int(np.bitwise_or.reduce(offset))
+    if bits < 0 or bits & site.align_mask:
+        return None
+    return region, offset
+
+
+def load_lanes(w: Warp, address: np.ndarray | int, site: Site):
+    """Load one element (or ``site.count``, as ``[count, lanes]``) per active lane; a uniform address gives a scalar."""
+    if address.__class__ is int:
+        return _load_uniform(w, address, site)
+    if not w.all:
+        address = np.where(w.mask, address, address[w.first])
+    found = _lanes_offsets(w, address, site)
+    if found is not None:
+        region, offset = found
+        index = offset >> site.shift
+        try:
+            if site.count == 1:
+                value = region.view(site.dtype).take(index)
+            else:
+                value = region.view(site.dtype).take(index + np.arange(site.count)[:, None])
+        except IndexError:
+            found = None
+        else:
+            _observe(w, region, offset, site, False)
+            return value
+    site.region = None
+    return _load_slowly(w, address, site)
+
+
+def _observe(w: Warp, region: Region, offset: np.ndarray, site: Site, write: bool) -> None:
+    shadow = region.shadow
+    if shadow is not None:
+        if write:
+            shadow.generic_write(w, offset if w.all else offset[w.mask], site)
+        else:
+            shadow.generic_read(w, offset, site)
+    profile = w.machine.profile
+    if profile is not None:
+        profile.access(w, region, offset if w.all else offset[w.mask], site, write)
+
+
+def _load_uniform(w: Warp, address: int, site: Site):
+    if LOCAL_BASE <= address < PARAMETER_BASE:
+        return load_lanes(w, np.full(LANES, address, np.int64), site)
+    region, offset = resolve(w, address, site.size, site)
+    if region.shadow is not None:
+        region.shadow.generic_read(w, np.array([offset]), site)
+    if w.machine.profile is not None:
+        w.machine.profile.access(w, region, np.array([offset]), site, False)
+    view = region.view(site.dtype)
+    index = offset >> site.shift
+    if site.count > 1:
+        return view[index : index + site.count, None].copy()
+    value = view[index]
+    if site.dtype.kind == "i":
+        return int(value)
+    return bool(value) if site.dtype.kind == "b" else value
+
+
+def _load_slowly(w: Warp, address: np.ndarray, site: Site):
+    """Lane by lane: lanes in several regions, or one of them at fault."""
+    shape = (site.count, LANES) if site.count > 1 else (LANES,)
+    result = np.zeros(shape, site.dtype)
+    for lane in np.flatnonzero(w.mask):
+        region, offset = resolve(w, int(address[lane]), site.size, site)
+        if region.shadow is not None:
+            region.shadow.generic_read(w, np.array([offset]), site)
+        index = offset >> site.shift
+        view = region.view(site.dtype)
+        if site.count > 1:
+            result[:, lane] = view[index : index + site.count]
+        else:
+            result[lane] = view[index]
+    return result
+
+
+def store_lanes(w: Warp, address: np.ndarray | int, value, site: Site) -> None:
+    """Store one element (or ``site.count``) per active lane; of lanes at one address the last wins."""
+    if address.__class__ is int:
+        if LOCAL_BASE <= address < PARAMETER_BASE:
+            store_lanes(w, np.full(LANES, address, np.int64), value, site)
+            return
+        region, offset = resolve(w, address, site.size, site)
+        _writable(region, site)
+        if isinstance(value, np.ndarray):
+            if value.shape[-1] == LANES:
+                value = value[..., w.last]
+            elif value.ndim:
+                value = value[..., 0]
+        _observe_one(w, region, offset, site)
+        index = offset >> site.shift
+        if site.count > 1:
+            region.view(site.dtype)[index : index + site.count] = value
+        else:
+            region.view(site.dtype)[index] = value
+        return
+    if not w.all:
+        address = np.where(w.mask, address, address[w.first])
+    found = _lanes_offsets(w, address, site)
+    if found is None:
+        site.region = None
+        _store_slowly(w, address, value, site)
+        return
+    region, offset = found
+    _writable(region, site)
+    view = region.view(site.dtype)
+    index = offset >> site.shift
+    if int(np.maximum.reduce(index)) + site.count > view.size:
+        site.region = None
+        _store_slowly(w, address, value, site)
+        return
+    _observe(w, region, offset, site, True)
+    if not w.all:
+        index = index[w.mask]
+        if isinstance(value, np.ndarray) and value.shape[-1:] == (LANES,):
+            value = value[..., w.mask]
+    if site.count == 1:
+        view[index] = value
+    else:
+        view[index + np.arange(site.count)[:, None]] = value
+
+
+def _observe_one(w: Warp, region: Region, offset: int, site: Site) -> None:
+    if region.shadow is not None:
+        region.shadow.generic_write(w, np.array([offset]), site)
+    if w.machine.profile is not None:
+        w.machine.profile.access(w, region, np.array([offset]), site, True)
+
+
+def _writable(region: Region, site: Site) -> None:
+    if region.kind == "constant":
+        raise SimulationError("out of bounds", f"store to constant @{region.name}", site.location)
+
+
+def _store_slowly(w: Warp, address: np.ndarray, value, site: Site) -> None:
+    shape = (site.count, LANES) if site.count > 1 else (LANES,)
+    values = np.broadcast_to(np.asarray(value), shape)
+    for lane in np.flatnonzero(w.mask):
+        region, offset = resolve(w, int(address[lane]), site.size, site)
+        _writable(region, site)
+        _observe_one(w, region, offset, site)
+        index = offset >> site.shift
+        if site.count > 1:
+            region.view(site.dtype)[index : index + site.count] = values[:, lane]
+        else:
+            region.view(site.dtype)[index] = values[lane]

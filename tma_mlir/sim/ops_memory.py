@@ -1,0 +1,241 @@
+"""Loads, stores and atomics of the LLVM dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .compile import Compiler, Step, operation
+from .errors import UnsupportedError
+from .memory import LANES, Site, load_lanes, resolve, store_lanes
+from .ops_llvm import unsigned, wrapper
+from .program import Instruction
+from .types import Type
+
+
+def _leaves(kind: Type, offset: int = 0) -> Iterator[tuple[Type, int]]:
+    """Scalars and vectors of a type in memory order, with byte offsets."""
+    if kind.kind == "struct":
+        for field, start in zip(kind.fields, kind.offsets, strict=True):
+            yield from _leaves(field, offset + start)
+    elif kind.kind == "array":
+        for index in range(kind.count):
+            yield from _leaves(kind.element, offset + index * kind.element.size)
+    else:
+        yield kind, offset
+
+
+def site_of(i: Instruction, c: Compiler, kind: Type, name: str) -> Site:
+    """The access site of a scalar or vector of type ``kind``."""
+    if kind.dtype is None or kind.dtype == object:
+        raise UnsupportedError(f"{i.name} of this type", i.location)
+    count = kind.count if kind.kind == "vector" else 1
+    alignment = i.attributes.get("alignment") or kind.align
+    return Site(name, kind.dtype, count, int(alignment), i.location, c.location_id(i.location))
+
+
+@operation("llvm.load")
+def _load(i: Instruction, c: Compiler) -> Step:
+    (address,) = i.operands
+    kind = c.type(i.results[0])
+    synchronises = i.attributes.get("ordering", 0) not in (0, 1, 2)
+    if kind.is_aggregate:
+        sites = [(site_of(i, c, leaf, "load"), offset) for leaf, offset in _leaves(kind)]
+
+        def load_all(r, w):
+            base = r[address]
+            return _nest(kind, iter([load_lanes(w, base + offset, site) for site, offset in sites]))
+
+        return load_all
+    site = site_of(i, c, kind, "load")
+    if kind.bits == 1:
+        byte = Site("load", np.dtype(np.uint8), site.count, 1, site.location, site.location_id)
+
+        def load_bool(r, w):
+            value = load_lanes(w, r[address], byte)
+            return (value & 1) != 0 if isinstance(value, np.ndarray) else bool(int(value) & 1)
+
+        return load_bool
+    if synchronises:
+
+        def load_acquire(r, w):
+            w.machine.synchronise_memory(w)
+            return load_lanes(w, r[address], site)
+
+        return load_acquire
+    return lambda r, w: load_lanes(w, r[address], site)
+
+
+def _nest(kind: Type, leaves: Iterator[Any]) -> Any:
+    if kind.kind == "struct":
+        return tuple(_nest(f, leaves) for f in kind.fields)
+    if kind.kind == "array":
+        return tuple(_nest(kind.element, leaves) for _ in range(kind.count))
+    return next(leaves)
+
+
+def _flat(kind: Type, value: Any) -> Iterator[Any]:
+    if kind.kind == "struct":
+        for field, item in zip(kind.fields, value, strict=True):
+            yield from _flat(field, item)
+    elif kind.kind == "array":
+        for item in value:
+            yield from _flat(kind.element, item)
+    else:
+        yield value
+
+
+@operation("llvm.store")
+def _store(i: Instruction, c: Compiler) -> Step:
+    value, address = i.operands
+    kind = c.type(value)
+    if kind.is_aggregate:
+        sites = [(site_of(i, c, leaf, "store"), offset) for leaf, offset in _leaves(kind)]
+
+        def store_all(r, w):
+            base = r[address]
+            for (site, offset), item in zip(sites, _flat(kind, r[value]), strict=True):
+                store_lanes(w, base + offset, item, site)
+
+        return store_all
+    site = site_of(i, c, kind, "store")
+    if i.attributes.get("ordering", 0) not in (0, 1, 2):
+
+        def store_release(r, w):
+            store_lanes(w, r[address], r[value], site)
+            w.machine.synchronise_memory(w)
+
+        return store_release
+    return lambda r, w: store_lanes(w, r[address], r[value], site)
+
+
+def _atomic_function(name: str, kind: Type):
+    """``new = f(old, operand)`` on Python or NumPy scalars."""
+    bits = kind.bits or 32
+    wrap, mask = wrapper(bits), (1 << bits) - 1
+
+    def u(value: int) -> int:
+        return int(value) & mask
+
+    table = {
+        "xchg": lambda old, v: v,
+        "add": lambda old, v: wrap(int(old) + int(v)),
+        "sub": lambda old, v: wrap(int(old) - int(v)),
+        "_and": lambda old, v: int(old) & int(v),
+        "nand": lambda old, v: ~(int(old) & int(v)),
+        "_or": lambda old, v: int(old) | int(v),
+        "_xor": lambda old, v: int(old) ^ int(v),
+        "max": max,
+        "min": min,
+        "umax": lambda old, v: wrap(max(u(old), u(v))),
+        "umin": lambda old, v: wrap(min(u(old), u(v))),
+        "fadd": lambda old, v: old + v,
+        "fsub": lambda old, v: old - v,
+        "fmax": max,
+        "fmin": min,
+        "uinc_wrap": lambda old, v: wrap(0 if u(old) >= u(v) else u(old) + 1),
+        "udec_wrap": lambda old, v: wrap(u(v) if u(old) == 0 or u(old) > u(v) else u(old) - 1),
+    }
+    return table[name]
+
+
+ATOMIC_OPERATIONS = (
+    "xchg", "add", "sub", "_and", "nand", "_or", "_xor", "max", "min", "umax", "umin", "fadd", "fsub", "fmax", "fmin",
+    "uinc_wrap", "udec_wrap",
+)  # fmt: skip
+"""``LLVM::AtomicBinOp`` in enum order."""
+
+
+@operation("llvm.atomicrmw")
+def _atomic(i: Instruction, c: Compiler) -> Step:
+    address, operand = i.operands
+    kind = c.type(operand)
+    site = site_of(i, c, kind, "atomic")
+    apply = _atomic_function(ATOMIC_OPERATIONS[i.attributes["bin_op"]], kind)
+    return _lane_by_lane(address, kind, site, lambda old, r, w, lane: apply(old, _lane(r[operand], lane)))
+
+
+@operation("llvm.cmpxchg")
+def _compare_exchange(i: Instruction, c: Compiler) -> Step:
+    address, expected, new = i.operands
+    kind = c.type(expected)
+    site = site_of(i, c, kind, "atomic")
+    step = _lane_by_lane(
+        address,
+        kind,
+        site,
+        lambda old, r, w, lane: _lane(r[new], lane) if old == _lane(r[expected], lane) else old,
+    )
+
+    def run(r, w):
+        old = step(r, w)
+        return (old, np.equal(old, r[expected]))
+
+    return run
+
+
+def _lane(value: Any, lane: int) -> Any:
+    return value[lane] if isinstance(value, np.ndarray) else value
+
+
+def _lane_by_lane(address: int, kind: Type, site: Site, update) -> Step:
+    """One read-modify-write a lane, in lane order; the old values."""
+
+    def run(r, w):
+        result = np.zeros(LANES, kind.dtype)
+        where = r[address]
+        for lane in w.active_lanes():
+            region, offset = resolve(w, int(_lane(where, lane)), site.size, site)
+            view = region.view(site.dtype)
+            index = offset >> site.shift
+            old = view[index]
+            result[lane] = old
+            if region.shadow is not None:
+                region.shadow.generic_read(w, np.array([offset]), site)
+                region.shadow.generic_write(w, np.array([offset]), site)
+            view[index] = update(old, r, w, lane)
+        w.machine.synchronise_memory(w)
+        w.machine.event += 1
+        return result
+
+    return run
+
+
+@operation("llvm.fence", "nvvm.memory.barrier", "nvvm.fence.sc.cluster")
+def _fence(i: Instruction, c: Compiler) -> Step:
+    return lambda r, w: w.machine.synchronise_memory(w)
+
+
+@operation("llvm.intr.memset", "llvm.intr.memset.inline")
+def _memset(i: Instruction, c: Compiler) -> Step:
+    address, value = i.operands[0], i.operands[1]
+    site = Site("memset", np.dtype(np.uint8), 1, 1, i.location, c.location_id(i.location))
+    length = i.operands[2] if len(i.operands) > 2 else None
+    fixed = i.attributes.get("len")
+
+    def run(r, w):
+        size = w.uniform(r[length], "memset length", i.location) if length is not None else int(fixed)  # type: ignore[arg-type]
+        byte = unsigned(r[value], 8)
+        for offset in range(size):
+            store_lanes(w, r[address] + offset, byte, site)
+
+    return run
+
+
+@operation("llvm.intr.memcpy", "llvm.intr.memmove", "llvm.intr.memcpy.inline")
+def _memcpy(i: Instruction, c: Compiler) -> Step:
+    target, source = i.operands[0], i.operands[1]
+    site_in = Site("memcpy", np.dtype(np.uint8), 1, 1, i.location, c.location_id(i.location))
+    site_out = Site("memcpy", np.dtype(np.uint8), 1, 1, i.location, c.location_id(i.location))
+    length = i.operands[2] if len(i.operands) > 2 else None
+    fixed = i.attributes.get("len")
+
+    def run(r, w):
+        size = w.uniform(r[length], "memcpy length", i.location) if length is not None else int(fixed)  # type: ignore[arg-type]
+        values = [load_lanes(w, r[source] + offset, site_in) for offset in range(size)]
+        for offset, value in enumerate(values):
+            store_lanes(w, r[target] + offset, value, site_out)
+
+    return run

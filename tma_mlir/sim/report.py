@@ -1,0 +1,107 @@
+"""Deadlock reports: who waits for what, the state of every barrier involved, and the likely cause."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from .errors import Note, SimulationError
+from .machine import Cluster, Wait, Warp, lanes_text
+from .mbarrier import MBarrier
+
+
+def deadlock(cluster: Cluster) -> SimulationError:
+    """Nobody can run and nothing is in flight: say why."""
+    waits: list[tuple[Warp, str, Wait]] = []
+    for w in cluster.warps:
+        for front in w.fronts:
+            if front.waiting is not None:
+                lanes = "" if front.count == 32 else f" lanes {lanes_text(front.mask)}"
+                waits.append((w, f"warp {w.number} of CTA {w.cta.block_id}{lanes}", front.waiting))
+    divergent = next((x for x in waits if x[2].kind == "divergent operation"), None)
+    if divergent is not None:
+        _, who, wait = divergent
+        return SimulationError(
+            "divergent operation",
+            f"{who} waits at {wait.what}; those lanes took another path and do not come here. Use a member mask of "
+            "the lanes that do, or move the operation where the whole warp passes",
+            wait.location,
+        )
+    by_barrier: dict[MBarrier, list[tuple[str, Wait]]] = defaultdict(list)
+    others: list[tuple[str, Wait]] = []
+    for _, who, wait in waits:
+        if wait.barrier is not None:
+            by_barrier[wait.barrier].append((who, wait))
+        else:
+            others.append((who, wait))
+    if not by_barrier:
+        who, wait = others[0]
+        notes = tuple((f"{w} waits for {x.what}", x.location) for w, x in others[1:6])
+        return SimulationError("deadlock", f"deadlock: {who} waits for {wait.what}", wait.location, notes)
+    ranked = sorted(by_barrier, key=lambda b: -_weight(b, by_barrier[b]))
+    first = ranked[0]
+    who, wait = by_barrier[first][0]
+    message = (
+        f"deadlock: {', '.join(_unique(n for n, _ in by_barrier[first]))} wait{'s' if len(by_barrier[first]) == 1 else ''} "
+        f"on {first.name()} for parity {wait.parity}: {first.state()}. {cause(first, wait)}"
+    )
+    notes: list[Note] = [("initialised here", first.init_location)]
+    log = first.log
+    notes += [(f"expects {size} B in this phase", place) for size, place in log.expected[-4:]]
+    notes += [
+        (f"{t.what} of {t.bytes_per_cta} B completed on it in this phase", t.location) for t in log.transfers[-4:]
+    ]
+    notes += [("arrival in this phase", place) for place in _unique(log.arrivals)[-4:]]
+    if first.previous is not None:
+        notes += [("arrival in the phase before", place) for place in _unique(first.previous.arrivals)[-2:]]
+    for barrier in ranked[1:4]:
+        for name, entry in by_barrier[barrier][:1]:
+            notes.append(
+                (f"{name} waits on {barrier.name()} for parity {entry.parity}: {barrier.state()}", entry.location)
+            )
+    notes += [(f"{name} waits for {entry.what}", entry.location) for name, entry in others[:4]]
+    return SimulationError("deadlock", message, wait.location, tuple(_unique(notes)))
+
+
+def cause(barrier: MBarrier, wait: Wait) -> str:
+    """The most likely reason that the barrier's phase does not complete."""
+    log = barrier.log
+    if barrier.pending == 0 and barrier.tx > 0:
+        if log.completed_bytes == 0 and not log.transfers:
+            return (
+                f"All have arrived but none of the {log.expected_bytes} expected bytes came: no copy was issued on this "
+                "barrier in this phase (a copy that reports to another barrier, or an expect_tx without a copy)"
+            )
+        return (
+            f"All have arrived, but expect_tx announced {log.expected_bytes} B and the copies bring only "
+            f"{log.completed_bytes} B: expect_tx is too large by {barrier.tx} B, or a copy is missing"
+        )
+    if barrier.tx < 0:
+        return (
+            f"{log.completed_bytes} B arrived and {log.expected_bytes} B were expected: expect_tx is missing or too "
+            "small"
+        )
+    if barrier.pending == barrier.count and not log.transfers and not log.expected:
+        if barrier.phase > 0 and wait.parity == barrier.phase & 1:
+            return (
+                f"Nobody arrives in phase {barrier.phase}; the phase before, with parity {(barrier.phase - 1) & 1}, has "
+                "completed: the parity of the wait did not flip with the phase, or an arrival is missing"
+            )
+        return "Nobody has arrived: the arrival (arrive.expect_tx) is missing or not reached"
+    arrived = barrier.count - barrier.pending
+    return (
+        f"{arrived} of {barrier.count} arrivals came: the count of mbarrier.init is too large or an arrival is missing"
+    )
+
+
+def _weight(barrier: MBarrier, waits: list[tuple[str, Wait]]) -> int:
+    """Barriers with something wrong in their counts explain more than those nobody came to."""
+    score = len(waits)
+    if barrier.tx:
+        score += 1000
+    if 0 < barrier.pending < barrier.count:
+        score += 500
+    return score
+
+
+def _unique(items) -> list:
+    return list(dict.fromkeys(items))

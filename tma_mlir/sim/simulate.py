@@ -1,0 +1,316 @@
+"""Run a lowered kernel without a GPU: ``simulate(module, signature, arguments, grid, block, cluster)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..compile.signature import KernelSignature, MemRefArgument
+from ..layout.expr import evaluate
+from . import ops_barrier, ops_float, ops_llvm, ops_memory, ops_nvvm, ops_tma, ops_vector, ops_wgmma  # noqa: F401
+from .compile import Kernel, compile_function
+from .decode import decode_module
+from .engine import BoundTensorMap, TmaFault
+from .errors import Finding, SimulationError
+from .host import HostArray, host_array
+from .machine import Cluster, Machine
+from .memory import PARAMETER_BASE, SHARED_LIMIT, SHARED_RESERVED, GlobalMemory
+from .profile import Profile
+from .program import Global, Module, inline_calls
+from .ptx import replace_inline_ptx
+from .scheduler import run_grid
+from .shadow import SharedShadow
+from .trace import Trace
+from .types import Type
+
+Shape = tuple[int, int, int]
+
+
+@dataclass
+class SimulationResult:
+    """What a run tells besides its effect on the arrays.
+
+    ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed. ``steps``: program
+    segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they were asked for.
+    """
+
+    findings: tuple[Finding, ...]
+    transfers: int
+    transfer_bytes: int
+    steps: int
+    profile: Profile | None = None
+    trace: Trace | None = None
+
+
+@dataclass
+class Program:
+    """A module ready to run: decoded once, run many times."""
+
+    kernel: Kernel
+    shared_layout: dict[str, tuple[int, int]]
+    shared_bytes: int
+    static_shared_bytes: int
+    memory_globals: list[tuple[Global, int]] = field(default_factory=list)
+
+
+def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0) -> Program:
+    """Decode ``module`` (``ir.Module`` or text) and compile its kernel ``name`` (the only one if None)."""
+    decoded = decode_module(module, name)
+    if name is None:
+        kernels = [f.name for f in decoded.functions.values() if f.blocks and "nvvm.kernel" in f.attributes]
+        if len(kernels) != 1:
+            raise SimulationError("invalid module", f"name the kernel to run; the module has {kernels or 'none'}")
+        name = kernels[0]
+    function = decoded.functions[name]
+    if not function.blocks:
+        raise SimulationError("invalid module", f"@{name} has no body", function.location)
+    layout, end, static_end = place_shared(decoded, dynamic_shared_bytes)
+    symbols = {symbol: start for symbol, (start, _) in layout.items()}
+    constants = _place_constants(decoded, symbols)
+    function = replace_inline_ptx(inline_calls(decoded, function))
+    kernel = compile_function(decoded, function, symbols)
+    return Program(kernel, layout, end, static_end, constants)
+
+
+def place_shared(module: Module, dynamic_bytes: int) -> tuple[dict[str, tuple[int, int]], int, int]:
+    """Addresses of shared variables as ptxas gives them: static ones in order, then dynamic shared memory.
+
+    Returns name -> (address, bytes), the end, and the end of the static part. A dynamic array that is not ``external``
+    is placed first by ptxas, over the static variables: that is an error.
+    """
+    variables = [g for g in module.globals.values() if g.space == 3]
+    static = [g for g in variables if g.type.size > 0]
+    dynamic = [g for g in variables if g.type.size == 0]
+    layout: dict[str, tuple[int, int]] = {}
+    at = SHARED_RESERVED
+    for variable in static:
+        at = -(-at // variable.alignment) * variable.alignment
+        layout[variable.name] = (at, variable.type.size)
+        at += variable.type.size
+    static_end = at
+    if dynamic and static and dynamic_bytes and not all(v.external for v in dynamic):
+        bad = next(v for v in dynamic if not v.external)
+        raise SimulationError(
+            "shared memory overlap",
+            f"dynamic shared memory @{bad.name} is not external: ptxas places it over the static variables "
+            f"({', '.join('@' + v.name for v in static)}). Give it external linkage and an alignment",
+            bad.location,
+        )
+    for variable in dynamic:
+        start = -(-at // variable.alignment) * variable.alignment
+        layout[variable.name] = (start, dynamic_bytes)
+        static_end = max(static_end, start)
+    end = static_end + dynamic_bytes if dynamic else static_end
+    if end - SHARED_RESERVED > SHARED_LIMIT:
+        raise SimulationError(
+            "too much shared memory",
+            f"the kernel needs {end - SHARED_RESERVED} B of shared memory, legal {SHARED_LIMIT}",
+        )
+    return layout, -(-max(end, SHARED_RESERVED + 16) // 16) * 16, static_end
+
+
+def _place_constants(module: Module, symbols: dict[str, int]) -> list[tuple[Global, int]]:
+    memory = GlobalMemory()
+    placed = []
+    for variable in module.globals.values():
+        if variable.space != 3:
+            region = memory.add(variable.name, np.zeros(max(1, variable.type.size), np.uint8))
+            symbols[variable.name] = region.base
+            placed.append((variable, region.base))
+    return placed
+
+
+def simulate(
+    module: Any,
+    signature: KernelSignature,
+    arguments: Sequence[Any],
+    grid: Shape | None = None,
+    block: Shape | None = None,
+    cluster: Shape | None = None,
+    *,
+    schedule_seed: int = 0,
+    checks: bool | str = True,
+    profile: bool = False,
+    trace: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    program: Program | None = None,
+) -> SimulationResult:
+    """Execute the kernel ``signature`` describes on NumPy ``arguments``; arrays are changed in place.
+
+    ``module``: the lowered module (``ir.Module`` or text), ignored when a ``program`` of ``load_program`` is given.
+    ``checks``: False or ``"none"`` runs without hazard checks (faults, bounds of global memory and deadlocks are always
+    reported). ``schedule_seed``: 0 runs warps in order and completes copies as late as possible; others are random.
+    ``progress(done, total)`` is called after each cluster. Raises ``SimulationError`` on the first error.
+    """
+    if program is None:
+        program = load_program(module, signature.name, signature.dynamic_shared_bytes)
+    kernel = program.kernel
+    grid = grid or signature.grid or _known(kernel, "gpu.known_grid_size") or (1, 1, 1)
+    block = block or signature.block or _known(kernel, "gpu.known_block_size") or _known(kernel, "nvvm.maxntid")
+    cluster = cluster or signature.cluster or _known(kernel, "nvvm.cluster_dim") or (1, 1, 1)
+    if block is None:
+        raise SimulationError("launch", "the block size is neither given nor known from the module")
+    grid, block, cluster = _shape(grid), _shape(block), _shape(cluster)
+    _check_launch(grid, block, cluster)
+    machine, values = _bind(program, signature, arguments, grid, block, cluster)
+    machine.random = None if schedule_seed == 0 else np.random.default_rng(schedule_seed)
+    machine.check = checks is True or (isinstance(checks, str) and checks != "none")
+    machine.profile = Profile(kernel) if profile else None
+    machine.trace = Trace(machine) if trace else None
+
+    def prepare(cluster: Cluster) -> None:
+        for cta in cluster.ctas:
+            if machine.check:
+                cta.shared.shadow = SharedShadow(cta, kernel.locations)  # type: ignore[assignment]
+            for w in cta.warps:
+                for register, value in zip(kernel.arguments, values, strict=True):
+                    w.registers[register] = value
+
+    with np.errstate(all="ignore"):
+        run_grid(machine, prepare, progress)
+    _report_elections(machine)
+    return SimulationResult(
+        tuple(machine.findings.values()),
+        machine.transfers,
+        machine.transfer_bytes,
+        machine.steps,
+        machine.profile,
+        machine.trace,
+    )
+
+
+def _known(kernel: Kernel, name: str) -> Shape | None:
+    value = kernel.attributes.get(name)
+    return tuple(value) if isinstance(value, list) and any(value) else None  # type: ignore[return-value]
+
+
+def _shape(value: Any) -> Shape:
+    values = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    return (*values, *(1,) * (3 - len(values)))  # type: ignore[return-value]
+
+
+def _check_launch(grid: Shape, block: Shape, cluster: Shape) -> None:
+    threads = block[0] * block[1] * block[2]
+    if not 1 <= threads <= 1024:
+        raise SimulationError("launch", f"a block of {threads} threads; legal are 1..1024")
+    if any(g < 1 or g % c for g, c in zip(grid, cluster, strict=True)):
+        raise SimulationError("launch", f"grid {grid} is not a multiple of the cluster {cluster}")
+    if cluster[0] * cluster[1] * cluster[2] > 16:
+        raise SimulationError("launch", f"cluster {cluster} has more than 16 CTAs")
+
+
+def _bind(
+    program: Program, signature: KernelSignature, arguments: Sequence[Any], grid: Shape, block: Shape, cluster: Shape
+) -> tuple[Machine, list[Any]]:
+    """Memory, descriptors and the values of the kernel's parameters."""
+    if len(arguments) != len(signature.arguments):
+        raise SimulationError(
+            "arguments", f"@{signature.name} takes {len(signature.arguments)} arguments, {len(arguments)} were given"
+        )
+    memory = GlobalMemory()
+    for variable, address in program.memory_globals:
+        data = np.zeros(max(1, variable.type.size), np.uint8)
+        if variable.value is not None:
+            data[: len(variable.value)] = np.frombuffer(variable.value, np.uint8)[: data.size]
+        region = memory.add(variable.name, data, "constant" if variable.space == 4 else "global")
+        assert region.base == address
+    hosts: list[HostArray | None] = []
+    known: dict[str, int] = {}
+    for index, (spec, value) in enumerate(zip(signature.arguments, arguments, strict=True)):
+        if isinstance(spec, MemRefArgument):
+            host = host_array(memory, index, spec, value, known)
+            hosts.append(host)
+        else:
+            hosts.append(None)
+            if isinstance(value, int | np.integer):
+                known[f"arg{index}"] = int(value)
+    descriptors: dict[int, BoundTensorMap] = {}
+    values: list[Any] = []
+    for index, spec in enumerate(signature.tensor_maps):
+        host = hosts[spec.argument]
+        if host is None:
+            raise SimulationError("arguments", f"tensor map {index} is of argument {spec.argument}, which is a number")
+        _check_conditions(spec.checks, known, index)
+        plain = replace(
+            spec.tensor_map,
+            dims=tuple(_number(d, known) for d in spec.tensor_map.dims),
+            strides_bytes=tuple(_number(s, known) for s in spec.tensor_map.strides_bytes),
+            base_offset_bytes=_number(spec.tensor_map.base_offset_bytes, known),
+        )
+        address = PARAMETER_BASE + 128 * index
+        try:
+            descriptors[address] = BoundTensorMap(plain, host.address + int(plain.base_offset_bytes))  # type: ignore[arg-type]
+        except TmaFault as error:
+            raise SimulationError(error.fault, f"tensor map {index}: {error.message}") from None
+        values.append(address)
+    for spec, value, host in zip(signature.arguments, arguments, hosts, strict=True):
+        if host is None:
+            values.append(value)
+        elif signature.bare_pointers:
+            values.append(host.address)
+        else:
+            values.extend([host.address, host.address, host.offset, *host.shape, *host.strides])
+    types = program.kernel.argument_types
+    if len(values) != len(types):
+        raise SimulationError(
+            "arguments", f"@{signature.name} has {len(types)} parameters, the signature describes {len(values)}"
+        )
+    machine = Machine(
+        kernel=program.kernel,
+        memory=memory,
+        descriptors=descriptors,
+        grid=grid,
+        block=block,
+        cluster_shape=cluster,
+        threads=block[0] * block[1] * block[2],
+        shared_layout=program.shared_layout,
+        shared_bytes=program.shared_bytes,
+        dynamic_shared_bytes=signature.dynamic_shared_bytes,
+        random=None,
+    )
+    return machine, [_parameter(kind, value) for kind, value in zip(types, values, strict=True)]
+
+
+def _parameter(kind: Type, value: Any) -> Any:
+    """A parameter as registers hold it."""
+    if kind.kind == "float":
+        return kind.dtype.type(value)  # type: ignore[union-attr]
+    if kind.kind == "int" and kind.bits == 1:
+        return bool(value)
+    half = 1 << (kind.bits - 1)
+    return ((int(value) + half) & ((1 << kind.bits) - 1)) - half
+
+
+def _number(value: Any, known: dict[str, int]) -> int:
+    try:
+        return evaluate(value, known)
+    except KeyError as error:
+        raise SimulationError("arguments", f"a tensor map depends on {error}, which no argument gives") from None
+
+
+def _check_conditions(checks: Sequence[Any], known: dict[str, int], index: int) -> None:
+    """The host's conditions of a descriptor."""
+    for check in checks:
+        value = _number(check.value, known)
+        bad = value % check.divisor if check.divisor > 1 else 0
+        if bad or (check.low is not None and value < check.low) or (check.high is not None and value > check.high):
+            raise SimulationError("host check", f"tensor map {index}: {check.value} = {value}: {check.finding}")
+
+
+def _report_elections(machine: Machine) -> None:
+    """Conditions on an elected lane that no warp ever satisfied although other lanes would have."""
+    for place, entry in machine.taken.items():
+        if entry is None:
+            continue
+        who, (leader, elected_at) = entry
+        raise SimulationError(
+            "elected lane excluded",
+            f"what depends on this condition is never executed: lane {leader}, elected for {who}, is not among the lanes "
+            "that the rest of the condition selects. Elect within the active lanes (member mask), or choose the leader "
+            "by thread number",
+            place,
+            (("elected here", elected_at),),
+        )

@@ -1,0 +1,97 @@
+"""A timeline of a run in the Trace Event format that Perfetto opens: waits per warp, copies in flight, phases.
+
+Time is the simulator's step count (one microsecond a step); a CTA is a process, a warp a thread.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .machine import Front, Machine, Warp
+    from .mbarrier import MBarrier
+    from .transfer import Transfer
+
+
+class Trace:
+    """Collects events; ``write`` saves them."""
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.events: list[dict[str, Any]] = []
+        self.named: dict[tuple[int, int, int], int] = {}
+        self.waiting: dict[tuple[int, int], tuple[int, str, str]] = {}
+
+    def _process(self, block_id: tuple[int, int, int]) -> int:
+        number = self.named.get(block_id)
+        if number is None:
+            number = self.named[block_id] = len(self.named) + 1
+            self._meta(number, 0, "process_name", f"CTA {block_id}")
+        return number
+
+    def _meta(self, process: int, thread: int, name: str, value: str) -> None:
+        self.events.append({"ph": "M", "pid": process, "tid": thread, "name": name, "args": {"name": value}})
+
+    def _thread(self, w: Warp) -> tuple[int, int]:
+        process = self._process(w.cta.block_id)
+        key = (process, w.number)
+        if key not in self.waiting:
+            self.waiting[key] = (-1, "", "")
+            self._meta(process, w.number, "thread_name", f"warp {w.number}")
+        return key
+
+    def ran(self, w: Warp, start: int) -> None:
+        """The warp ran from step ``start`` to now."""
+        process, thread = self._thread(w)
+        now = self.machine.steps
+        since, what, place = self.waiting[process, thread]
+        if since >= 0 and start > since:
+            self._slice(process, thread, f"wait: {what}", since, start - since, {"source": place})
+        self.waiting[process, thread] = (-1, "", "")
+        if now > start:
+            self._slice(process, thread, "run", start, now - start, {})
+
+    def blocked(self, w: Warp, front: Front) -> None:
+        """The warp starts to wait."""
+        key = self._thread(w)
+        if front.waiting is not None:
+            self.waiting[key] = (self.machine.steps, front.waiting.what, front.waiting.location)
+
+    def issue(self, transfer: Transfer) -> None:
+        process, thread = self._thread(transfer.issuer)
+        self._instant(process, thread, f"issue {transfer.what}", {"source": transfer.location})
+
+    def complete(self, transfer: Transfer) -> None:
+        process = self._process(transfer.issuer.cta.block_id)
+        arguments = {"bytes": transfer.bytes_per_cta, "source": transfer.location, "shared": transfer.shared_region}
+        identity = transfer.number
+        for phase, time in (("b", transfer.issue_step), ("e", self.machine.steps)):
+            self.events.append(
+                {"ph": phase, "cat": "copy", "id": identity, "pid": process, "tid": 1000, "ts": time,
+                 "name": f"{transfer.what} in flight", "args": arguments}
+            )  # fmt: skip
+        self._instant(process, transfer.issuer.number, f"complete {transfer.what}", arguments)
+
+    def phase(self, barrier: MBarrier) -> None:
+        process = self._process(barrier.cta.block_id)
+        self._instant(process, 1001, f"{barrier.name()} phase {barrier.phase}", {"source": barrier.init_location})
+
+    def _slice(self, process: int, thread: int, name: str, start: int, length: int, arguments: dict) -> None:
+        self.events.append(
+            {"ph": "X", "pid": process, "tid": thread, "ts": start, "dur": length, "name": name, "args": arguments}
+        )
+
+    def _instant(self, process: int, thread: int, name: str, arguments: dict) -> None:
+        self.events.append(
+            {"ph": "i", "s": "t", "pid": process, "tid": thread, "ts": self.machine.steps, "name": name,
+             "args": arguments}
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        return {"traceEvents": self.events, "displayTimeUnit": "ns"}
+
+    def write(self, path: str | Path) -> None:
+        """Save as JSON for https://ui.perfetto.dev or chrome://tracing."""
+        Path(path).write_text(json.dumps(self.to_json()))

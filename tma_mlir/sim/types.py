@@ -1,0 +1,154 @@
+"""LLVM types of the lowered module, parsed from their text, with sizes and NumPy element types."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import ml_dtypes
+import numpy as np
+
+_FLOATS: dict[str, np.dtype] = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "tf32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
+    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
+}
+
+
+@dataclass(frozen=True)
+class Type:
+    """``kind``: int, float, ptr, vector, array, struct or token. ``dtype``: NumPy type of one scalar element.
+
+    ``size`` and ``align`` in bytes, as the NVPTX data layout lays memory out. ``bits`` for int; ``space`` for ptr;
+    ``count``/``fields`` for aggregates.
+    """
+
+    kind: str
+    size: int
+    align: int
+    dtype: np.dtype | None = None
+    bits: int = 0
+    space: int = 0
+    count: int = 0
+    fields: tuple[Type, ...] = ()
+    offsets: tuple[int, ...] = ()
+
+    @property
+    def element(self) -> Type:
+        return self.fields[0]
+
+    @property
+    def is_aggregate(self) -> bool:
+        return self.kind in ("array", "struct")
+
+
+def integer(bits: int) -> Type:
+    if bits == 1:
+        return Type("int", 1, 1, np.dtype(bool), 1)
+    width = next((w for w in (8, 16, 32, 64, 128) if bits <= w), None)
+    if width is None:
+        raise ValueError(f"i{bits}")
+    size = width // 8
+    dtype = np.dtype(f"i{size}") if size <= 8 else np.dtype(object)
+    return Type("int", size, size, dtype, bits)
+
+
+def pointer(space: int) -> Type:
+    # Every pointer is held in 64 bits; in memory those to shared memory take 8 as well (no short pointers).
+    return Type("ptr", 8, 8, np.dtype(np.int64), 64, space)
+
+
+def vector(count: int, element: Type) -> Type:
+    size = count * element.size
+    align = 1 << max(0, (size - 1).bit_length())
+    return Type("vector", size, align, element.dtype, element.bits, count=count, fields=(element,))
+
+
+def array(count: int, element: Type) -> Type:
+    return Type("array", count * element.size, element.align, count=count, fields=(element,))
+
+
+def struct(fields: tuple[Type, ...], packed: bool) -> Type:
+    offsets, end, align = [], 0, 1
+    for item in fields:
+        step = 1 if packed else item.align
+        end = -(-end // step) * step
+        offsets.append(end)
+        end += item.size
+        align = max(align, step)
+    return Type("struct", -(-end // align) * align, align, count=len(fields), fields=fields, offsets=tuple(offsets))
+
+
+@lru_cache(maxsize=4096)
+def parse_type(text: str) -> Type:
+    """The type MLIR prints as ``text``; ``ValueError`` names what is not known."""
+    parser = _Parser(text)
+    result = parser.parse()
+    if parser.rest():
+        raise ValueError(f"type {text}: unexpected {parser.rest()!r}")
+    return result
+
+
+class _Parser:
+    def __init__(self, text: str):
+        self.text = text
+        self.at = 0
+
+    def rest(self) -> str:
+        return self.text[self.at :].strip()
+
+    def take(self, pattern: str) -> str | None:
+        match = re.compile(r"\s*(" + pattern + ")").match(self.text, self.at)
+        if match is None:
+            return None
+        self.at = match.end()
+        return match.group(1)
+
+    def need(self, pattern: str) -> str:
+        found = self.take(pattern)
+        if found is None:
+            raise ValueError(f"type {self.text}: expected {pattern} at {self.text[self.at :]!r}")
+        return found
+
+    def parse(self) -> Type:
+        self.take(r"!llvm\.")
+        word = self.need(r"[A-Za-z][A-Za-z0-9_]*")
+        if word in _FLOATS:
+            dtype = _FLOATS[word]
+            return Type("float", dtype.itemsize, dtype.itemsize, dtype)
+        if re.fullmatch(r"i\d+", word):
+            return integer(int(word[1:]))
+        if word == "ptr":
+            space = 0
+            if self.take("<"):
+                space = int(self.need(r"\d+"))
+                self.need(">")
+            return pointer(space)
+        if word in ("void", "token", "metadata"):
+            return Type("token", 0, 1)
+        if word == "index":
+            return integer(64)
+        if word in ("vector", "array", "vec"):
+            self.need("<")
+            count = int(self.need(r"\d+"))
+            self.need("x")
+            element = self.parse()
+            self.need(">")
+            return array(count, element) if word == "array" else vector(count, element)
+        if word == "struct":
+            self.need("<")
+            self.take(r'"[^"]*"\s*,?')
+            packed = self.take("packed") is not None
+            self.need(r"\(")
+            fields: list[Type] = []
+            while not self.take(r"\)"):
+                fields.append(self.parse())
+                self.take(",")
+            self.need(">")
+            return struct(tuple(fields), packed)
+        raise ValueError(f"type {self.text}: unknown {word!r}")
