@@ -4,7 +4,7 @@
 // RUN: tma-opt %s --tile-plan-copies | FileCheck %s --check-prefix=PLAN
 // RUN: tma-opt %s --pass-pipeline='builtin.module(tile-plan-copies,convert-tile-to-nvgpu)' \
 // RUN:   | FileCheck %s --check-prefix=NVGPU
-// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RUN
+// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RESULT
 // RUN: FileCheck %s --check-prefix=PTX --input-file %t.d/copy_8x256.ptx
 
 // PLAN: plan = #tile.plan<{
@@ -20,13 +20,13 @@
 
 // NVGPU: memref.global "private" @tile {{.*}}alignment = 1024
 // NVGPU: tile.create_descriptor
-// NVGPU: nvgpu.tma.async.load {{.*}}[{{.*}}, {{.*}}, {{.*}}], {{.*}} tensor = memref<4x8x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
+// NVGPU: nvgpu.tma.async.load {{.*}}[{{.*}}, {{.*}}, {{.*}}], {{.*}}tensor = memref<4x8x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
 
 // PTX: .entry copy_8x256(
 // PTX: .param .align 128 .b8 copy_8x256_param_0[128]
 // PTX: cp.async.bulk.tensor.3d.shared::{{cta|cluster}}.global.tile.mbarrier::complete_tx::bytes
 
-// RUN: verified
+// RESULT: verified
 
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 

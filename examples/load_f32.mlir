@@ -4,7 +4,7 @@
 // RUN: tma-opt %s --tile-plan-copies | FileCheck %s --check-prefix=PLAN
 // RUN: tma-opt %s --pass-pipeline='builtin.module(tile-plan-copies,convert-tile-to-nvgpu)' \
 // RUN:   | FileCheck %s --check-prefix=NVGPU
-// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RUN
+// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RESULT
 // RUN: FileCheck %s --check-prefix=PTX --input-file %t.d/load_f32.ptx
 
 // PLAN: plan = #tile.plan<{
@@ -21,8 +21,8 @@
 
 // PTX: cp.async.bulk.tensor.2d.shared::
 
-// RUN: rank 2, dims 100,40, strides 400 bytes, box 64,32, swizzle none, float32
-// RUN: verified
+// RESULT: rank 2, dims 100,40, strides 400 bytes, box 64,32, swizzle none, float32
+// RESULT: verified
 
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 

@@ -4,7 +4,7 @@
 // RUN: tma-opt %s --tile-plan-copies | FileCheck %s --check-prefix=PLAN
 // RUN: tma-opt %s --pass-pipeline='builtin.module(tile-plan-copies,convert-tile-to-nvgpu)' \
 // RUN:   | FileCheck %s --check-prefix=NVGPU
-// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RUN
+// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RESULT
 // RUN: FileCheck %s --check-prefix=PTX --input-file %t.d/load_rank3.ptx
 
 // PLAN: plan = #tile.plan<{
@@ -15,13 +15,13 @@
 // PLAN-SAME: strides_bytes = [256, 16384]
 // PLAN-SAME: swizzle = "64B"
 
-// NVGPU: nvgpu.tma.async.load {{.*}} tensor = memref<2x16x32xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_64b
+// NVGPU: nvgpu.tma.async.load {{.*}}tensor = memref<2x16x32xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_64b
 
 // PTX: .extern .shared .align 1024 .b8 __dynamic_shmem__
 // PTX: cp.async.bulk.tensor.3d.shared::
 
-// RUN: rank 3, dims 128,64,8, strides 256,16384 bytes, box 32,16,2, swizzle 64B
-// RUN: verified
+// RESULT: rank 3, dims 128,64,8, strides 256,16384 bytes, box 32,16,2, swizzle 64B
+// RESULT: verified
 
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 

@@ -4,7 +4,7 @@
 // RUN: tma-opt %s --tile-plan-copies | FileCheck %s --check-prefix=PLAN
 // RUN: tma-opt %s --pass-pipeline='builtin.module(tile-plan-copies,convert-tile-to-nvgpu)' \
 // RUN:   | FileCheck %s --check-prefix=NVGPU
-// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RUN
+// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RESULT
 // RUN: FileCheck %s --check-prefix=PTX --input-file %t.d/matrix_tile.ptx
 
 // PLAN: plan = #tile.plan<{
@@ -22,8 +22,8 @@
 
 // PTX: cp.async.bulk.tensor.2d.shared::
 
-// RUN: rank 2, dims 512,1024, strides 1024 bytes, box 64,64, swizzle 128B
-// RUN: verified
+// RESULT: rank 2, dims 512,1024, strides 1024 bytes, box 64,64, swizzle 128B
+// RESULT: verified
 
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 

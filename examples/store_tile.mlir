@@ -4,7 +4,7 @@
 // RUN: tma-opt %s --tile-plan-copies | FileCheck %s --check-prefix=PLAN
 // RUN: tma-opt %s --pass-pipeline='builtin.module(tile-plan-copies,convert-tile-to-nvgpu)' \
 // RUN:   | FileCheck %s --check-prefix=NVGPU
-// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RUN
+// RUN: tma-run %s --device sim --emit ptx --out-dir %t.d | FileCheck %s --check-prefix=RESULT
 // RUN: FileCheck %s --check-prefix=PTX --input-file %t.d/store_tile.ptx
 
 // PLAN: plan = #tile.plan<{
@@ -21,7 +21,7 @@
 // PTX: cp.async.bulk.commit_group
 // PTX: cp.async.bulk.wait_group 0
 
-// RUN: verified: {{.*}}; changed arguments: 0
+// RESULT: verified: {{.*}}; changed arguments: 0
 
 module attributes {gpu.container_module} {
   gpu.module @kernels {

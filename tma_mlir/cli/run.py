@@ -104,7 +104,7 @@ def _execute(
     from ..run import execute
     from ..run.reference import copy_arguments
     from ..runtime.errors import ArgumentTypeError, DescriptorError, RuntimeFault
-    from ..sim import SimulationError
+    from ..sim.errors import SimulationError
 
     for name, extent in (("known_grid_size", signature.grid), ("known_block_size", signature.block)):
         if extent is None:

@@ -43,14 +43,18 @@ def element_offset(value: ir.Value) -> int | ir.Value:
     return layout.offset if layout.offset is not None else memref.extract_strided_metadata(value)[1]
 
 
-def element_pointer(value: ir.Value, element_bytes: int, space: int, offset_bytes: int | ir.Value = 0) -> ir.Value:
-    """Pointer (to LLVM address space ``space``) to byte ``offset_bytes`` of a memref's first element."""
+def base_pointer(value: ir.Value, space: int, offset_bytes: int | ir.Value = 0) -> ir.Value:
+    """Pointer (to LLVM address space ``space``) to byte ``offset_bytes`` of the memory a memref is a view of."""
     layout = read_memref(value.type)
     assert layout is not None
     struct = builtin.unrealized_conversion_cast([_descriptor(layout.rank, space)], [value])
     base = llvm.extractvalue(_pointer_type(space), struct, [1])
-    offset = add(multiply(element_offset(value), element_bytes), offset_bytes)
-    return _at(base, offset, ir.IntegerType.get_signless(8))
+    return _at(base, offset_bytes, ir.IntegerType.get_signless(8))
+
+
+def element_pointer(value: ir.Value, element_bytes: int, space: int, offset_bytes: int | ir.Value = 0) -> ir.Value:
+    """Pointer (to LLVM address space ``space``) to byte ``offset_bytes`` of a memref's first element."""
+    return base_pointer(value, space, add(multiply(element_offset(value), element_bytes), offset_bytes))
 
 
 def mbarrier_pointer(group: ir.Value, index: ir.Value) -> ir.Value:

@@ -1,35 +1,34 @@
-"""``convert-tile-to-nvgpu``: turns planned copies into TMA instructions.
+"""``convert-tile-to-nvgpu``: turns planned copies into instructions.
 
-nvgpu says what it can; what it cannot (another element type than the memref's, a box narrower than its swizzle,
-traversal strides) becomes the nvvm operation. Descriptors become ``tile.create_descriptor`` at the top of the kernel,
-one for each distinct tensor map and tensor.
+nvgpu says what it can; what it cannot (another element type than the memref's, a box narrower than its swizzle, bulk
+copies without a descriptor) becomes the nvvm operation. What TMA cannot do is copied by threads under the same
+completion protocol. Descriptors become ``tile.create_descriptor`` at the top of the kernel, one for each distinct
+tensor map and tensor.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import nvgpu, scf
+from mlir.dialects import scf
 
-from ..analysis.copy_requests import offset_values
-from ..analysis.global_views import kernel_argument
+from ..analysis.copy_requests import copy_request
 from ..analysis.ir_access import copies_in
 from ..analysis.shared_tiles import placement, raise_alignment
-from ..dialect.memrefs import read_memref
+from ..chips import DEFAULT_CHIP
 from ..dialect.plan_attr import read_plan
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
+from ..lower.completion import announce, complete
+from ..lower.copy_context import CopyContext
 from ..lower.descriptors import DescriptorPool
-from ..lower.index_builder import add, build, constant, materialize, multiply
-from ..lower.tma_issue import Issue, emit_issue
-from ..plan import CopyPlan, IssueGroup
+from ..lower.guards import guard_condition
+from ..lower.thread_copy import Team, emit_thread_copy
+from ..lower.tma_copy import emit_tma_copy
+from ..plan import CopyPlan, plan_copy
 from .registry import Pass
-
-MAX_UNROLLED = 8
-"""Instructions of one loop nest that are written out; more become an ``scf.for``."""
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
@@ -38,90 +37,73 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         attributes = copy.operation.attributes
         if "plan" not in attributes:
             raise TileError(copy.operation.location, "'tile.copy_async' op has no plan. Run tile-plan-copies first")
-        plan = read_plan(attributes["plan"])
-        if plan.variant not in ("tma", "empty"):
-            raise TileError(
-                copy.operation.location,
-                f"'tile.copy_async' op is planned as '{plan.variant}', which this pass cannot lower yet",
-            )
         with copy.operation.context, copy.operation.location, ir.InsertionPoint(copy.operation):
-            _lower(copy, plan, pool)
+            plan = read_plan(attributes["plan"])
+            if plan.variant != "empty":
+                _align(copy, plan)
+                _predicated(CopyContext(copy), plan, pool)
         copy.operation.erase()
 
 
-def _lower(copy: CopyAsyncOp, plan: CopyPlan, pool: DescriptorPool) -> None:
-    is_load = copy.mbarrier is not None
-    tensor, tile = (copy.source, copy.destination) if is_load else (copy.destination, copy.source)
-    argument = kernel_argument(tensor)
-    if argument is None:
+def _align(copy: CopyAsyncOp, plan: CopyPlan) -> None:
+    context = CopyContext(copy)
+    if not raise_alignment(placement(context.tile, context.element_bytes).root, plan.shared_alignment_bytes):
         raise TileError(
-            copy.operation.location,
-            "'tile.copy_async' op needs a descriptor that the host can encode, but its global side is not an argument "
-            "of a gpu.func (nor a static view of one). Pass the tensor to the kernel and give offsets to the copy",
-        )
-    memref = read_memref(tile.type)
-    assert memref is not None
-    from ..dtypes import dtype
-
-    element_bytes = dtype(memref.element).bytes
-    if not raise_alignment(placement(tile, element_bytes).root, plan.shared_alignment_bytes):
-        raise TileError(
-            copy.operation.location,
+            context.location,
             f"'tile.copy_async' op needs shared memory aligned to {plan.shared_alignment_bytes} bytes, and cannot see "
             "where its tile is reserved. Use a memref.global, a workgroup attribution or gpu.dynamic_shared_memory",
         )
-    if copy.predicate is not None:
-        branch = scf.IfOp(copy.predicate)
-        with ir.InsertionPoint(branch.then_block):
-            _issue(copy, plan, argument, tile, is_load, pool)
-            scf.yield_([])
+
+
+def _predicated(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
+    if context.op.predicate is None:
+        _copy(context, plan, pool)
         return
-    _issue(copy, plan, argument, tile, is_load, pool)
-
-
-def _issue(
-    copy: CopyAsyncOp, plan: CopyPlan, argument: ir.BlockArgument, tile: ir.Value, is_load: bool, pool: DescriptorPool
-) -> None:
-    if is_load and plan.transaction_bytes and "expect_tx" in copy.operation.attributes:
-        nvgpu.mbarrier_arrive_expect_tx(copy.mbarrier, constant(plan.transaction_bytes), copy.mbarrier_index)
-    values = offset_values(copy)
-    for group in plan.groups:
-        map_ = plan.tensor_maps[group.tensor_map]
-        descriptor = pool.get(argument, map_, plan.host_checks)
-        starts = [build(each.numerator, values) for each in group.coordinates]
-        offset = build(group.shared_offset_bytes, values)
-
-        def emit(
-            indices: list[int | ir.Value], group=group, map_=map_, descriptor=descriptor, starts=starts, offset=offset
-        ):
-            coordinates = list(starts)
-            shared_offset = offset
-            for index, steps, shared_step in zip(
-                indices, group.coordinate_steps, group.shared_steps_bytes, strict=True
-            ):
-                coordinates = [add(c, multiply(index, step)) for c, step in zip(coordinates, steps, strict=True)]
-                shared_offset = add(shared_offset, multiply(index, shared_step))
-            emit_issue(Issue(map_, descriptor, coordinates, tile, shared_offset, copy.mbarrier, copy.mbarrier_index))
-
-        _loop_nest(group, emit)
-
-
-def _loop_nest(group: IssueGroup, emit: Any) -> None:
-    if group.instruction_count <= MAX_UNROLLED:
-        for indices in itertools.product(*map(range, group.loops)):
-            emit(list(indices))
-        return
-    _nested(group.loops, [], emit)
-
-
-def _nested(loops: tuple[int, ...], outer: list[int | ir.Value], emit: Any) -> None:
-    if not loops:
-        emit(outer)
-        return
-    loop = scf.ForOp(constant(0), materialize(loops[0]), constant(1))
-    with ir.InsertionPoint(loop.body):
-        _nested(loops[1:], [*outer, loop.induction_variable], emit)
+    branch = scf.IfOp(context.op.predicate)
+    with ir.InsertionPoint(branch.then_block):
+        _copy(context, plan, pool)
         scf.yield_([])
 
 
-PASS = Pass("convert-tile-to-nvgpu", "Lower planned copies to nvgpu and nvvm TMA operations.", run)
+def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
+    """Announcement and copy; where the plan has guards, the thread copy on the other side of them."""
+    request = copy_request(context.op, DEFAULT_CHIP)
+    transaction = plan.transaction_bytes or request.dtype.bytes * _count(context.op.sizes)
+    if context.is_load and context.has("expect_tx"):
+        announce(context, transaction)
+    if plan.variant in ("simt", "cp_async"):
+        _by_threads(context, plan, transaction)
+        return
+    if not plan.guards:
+        emit_tma_copy(context, plan, pool)
+        return
+    branch = scf.IfOp(guard_condition(context, plan.guards), has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        emit_tma_copy(context, plan, pool)
+        scf.yield_([])
+    with ir.InsertionPoint(branch.else_block):
+        _by_threads(context, plan_copy(_forced(request, "simt")), transaction)
+        scf.yield_([])
+
+
+def _by_threads(context: CopyContext, plan: CopyPlan, transaction_bytes: int) -> None:
+    request = copy_request(context.op, DEFAULT_CHIP)
+    emit_thread_copy(context, request, plan.vector_bytes, Team(), cp_async=plan.variant == "cp_async")
+    if context.is_load:
+        complete(context, transaction_bytes)
+
+
+def _count(sizes: list[int]) -> int:
+    count = 1
+    for size in sizes:
+        count *= size
+    return count
+
+
+def _forced(request: Any, variant: str) -> Any:
+    from dataclasses import replace
+
+    return replace(request, variant=variant)
+
+
+PASS = Pass("convert-tile-to-nvgpu", "Lower planned copies to nvgpu and nvvm operations.", run)

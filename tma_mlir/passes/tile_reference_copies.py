@@ -14,8 +14,10 @@ from mlir.dialects import arith, llvm, memref, nvgpu, scf
 
 from ..analysis.copy_requests import copy_request
 from ..analysis.ir_access import copies_in
+from ..analysis.shared_tiles import placement, raise_alignment
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import CopyAsyncOp
+from ..layout.swizzle import swizzle_period_bytes
 from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
 from ..plan import CopyRequest
@@ -37,6 +39,8 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
     global_starts, shared_starts = (
         (copy.source_offsets, copy.destination_offsets) if is_load else (copy.destination_offsets, copy.source_offsets)
     )
+    # A swizzle acts on addresses, so the tile has to lie where it would for TMA.
+    raise_alignment(placement(tile, request.dtype.bytes).root, max(128, swizzle_period_bytes(request.shared_swizzle)))
     size = request.dtype.bytes
     count = 1
     for extent in copy.sizes:

@@ -53,18 +53,20 @@ def run_gpu(compiled: CompiledModule, signature: KernelSignature, arguments: Val
     Kernel(compiled.cubin, signature).launch(signature.grid, signature.block, *arguments)
 
 
-def run_simulator(lowered: str, signature: KernelSignature, arguments: Values, seed: int = 0) -> None:
+def run_simulator(
+    lowered: str, signature: KernelSignature, arguments: Values, *, seed: int = 0, checks: bool = True
+) -> None:
     """Executes a lowered module; arrays are changed in place."""
-    from ..sim import simulate
+    from ..sim.simulate import simulate
 
-    simulate(lowered, signature, arguments, schedule_seed=seed)
+    simulate(lowered, signature, arguments, schedule_seed=seed, checks=checks)
 
 
 def reference_result(text: str, name: str, kernel: str, arguments: Values) -> list[np.ndarray | int | float]:
     """What ``arguments`` are after the kernel, every copy done by its definition."""
     lowered, signatures = lower_reference(text, name)
     result = copy_arguments(arguments)
-    run_simulator(lowered, signatures[kernel], result)
+    run_simulator(lowered, signatures[kernel], result, checks=False)
     return result
 
 

@@ -1,0 +1,74 @@
+"""What the lowerings of one copy share."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from mlir import ir
+from mlir.dialects import memref
+
+from ..analysis.copy_requests import offset_values
+from ..dialect.memrefs import MemRef, read_memref
+from ..dialect.tile import CopyAsyncOp
+from ..dtypes import dtype
+from ..layout.expr import Expr
+from .index_builder import build
+
+
+@dataclass(frozen=True)
+class CopyContext:
+    """One planned ``tile.copy_async`` being lowered, at the current insertion point."""
+
+    op: CopyAsyncOp
+
+    @property
+    def is_load(self) -> bool:
+        """Global to shared. Only loads have an mbarrier."""
+        return self.op.mbarrier is not None
+
+    @property
+    def tensor(self) -> ir.Value:
+        """The global side."""
+        return self.op.source if self.is_load else self.op.destination
+
+    @property
+    def tile(self) -> ir.Value:
+        """The shared side."""
+        return self.op.destination if self.is_load else self.op.source
+
+    @functools.cached_property
+    def tile_layout(self) -> MemRef:
+        layout = read_memref(self.tile.type)
+        assert layout is not None
+        return layout
+
+    @property
+    def element_bytes(self) -> int:
+        return dtype(self.tile_layout.element).bytes
+
+    @property
+    def location(self) -> ir.Location:
+        return self.op.operation.location
+
+    def has(self, attribute: str) -> bool:
+        return attribute in self.op.operation.attributes
+
+    def value(self, expr: Expr | int) -> int | ir.Value:
+        """A plan's expression as a value. Symbols of the tensor are read from the memref."""
+        if isinstance(expr, int):
+            return expr
+        values = offset_values(self.op)
+        if any(symbol.name.startswith("global.") for symbol in expr.symbols()):
+            values |= self._tensor_values()
+        return build(expr, values)
+
+    def _tensor_values(self) -> dict[str, ir.Value]:
+        layout = read_memref(self.tensor.type)
+        assert layout is not None
+        _, offset, *numbers = memref.extract_strided_metadata(self.tensor)
+        values = {"global.offset": offset}
+        for dimension in range(layout.rank):
+            values[f"global.dim{dimension}"] = numbers[dimension]
+            values[f"global.stride{dimension}"] = numbers[layout.rank + dimension]
+        return values

@@ -1,0 +1,74 @@
+"""A copy as TMA instructions: descriptors, coordinates, issue loops, and the bulk copies that go with them."""
+
+from __future__ import annotations
+
+from mlir import ir
+from mlir.dialects import arith, llvm, nvvm
+
+from ..analysis.global_views import kernel_argument
+from ..errors import TileError
+from ..plan import BulkGroup, CopyPlan, IssueGroup
+from .copy_context import CopyContext
+from .descriptors import DescriptorPool
+from .index_builder import materialize
+from .issue_loops import Index, loop_nest, stepped
+from .pointers import base_pointer, element_pointer, mbarrier_pointer
+from .tma_issue import Issue, emit_issue
+
+
+def emit_tma_copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
+    """Builds every instruction of a ``tma`` or ``bulk`` plan at the current insertion point."""
+    for group in plan.groups:
+        _emit_group(context, plan, group, pool)
+    for bulk in plan.bulk_groups:
+        _emit_bulk(context, bulk)
+
+
+def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: DescriptorPool) -> None:
+    argument = kernel_argument(context.tensor)
+    if argument is None:
+        raise TileError(
+            context.location,
+            "'tile.copy_async' op needs a descriptor that the host can encode, but its global side is not an argument "
+            "of a gpu.func (nor a static view of one). Pass the tensor to the kernel and give offsets to the copy",
+        )
+    map_ = plan.tensor_maps[group.tensor_map]
+    descriptor = pool.get(argument, map_, plan.host_checks)
+    starts = [context.value(each.numerator) for each in group.coordinates]
+    offset = context.value(group.shared_offset_bytes)
+
+    def emit(indices: list[Index]) -> None:
+        coordinates = [
+            stepped(start, indices, [steps[dimension] for steps in group.coordinate_steps])
+            for dimension, start in enumerate(starts)
+        ]
+        shared = stepped(offset, indices, group.shared_steps_bytes)
+        emit_issue(
+            Issue(map_, descriptor, coordinates, context.tile, shared, context.op.mbarrier, context.op.mbarrier_index)
+        )
+
+    loop_nest(group.loops, emit)
+
+
+def _emit_bulk(context: CopyContext, group: BulkGroup) -> None:
+    global_offset = context.value(group.global_offset_bytes)
+    shared_offset = context.value(group.shared_offset_bytes)
+
+    def emit(indices: list[Index]) -> None:
+        # The global offset contains the memref's own; the shared one is from the tile's first element.
+        generic = base_pointer(context.tensor, 0, stepped(global_offset, indices, group.global_steps_bytes))
+        pointer = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<1>"), generic)
+        tile = element_pointer(
+            context.tile, context.element_bytes, 3, stepped(shared_offset, indices, group.shared_steps_bytes)
+        )
+        size = arith.constant(ir.IntegerType.get_signless(32), group.size_bytes)
+        if not context.is_load:
+            nvvm.cp_async_bulk_global_shared_cta(pointer, tile, size)
+            return
+        cluster = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<7>"), tile)
+        assert context.op.mbarrier is not None
+        assert context.op.mbarrier_index is not None
+        barrier = mbarrier_pointer(context.op.mbarrier, materialize(context.op.mbarrier_index))
+        nvvm.cp_async_bulk_shared_cluster_global(cluster, pointer, barrier, size)
+
+    loop_nest(group.loops, emit)
