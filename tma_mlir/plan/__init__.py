@@ -2,8 +2,9 @@
 
 from ..layout.swizzle import Swizzle
 from .copy_plan import Alternative, BulkGroup, Condition, Coordinate, CopyPlan, IssueGroup
-from .copy_request import CopyRequest, Direction, Region
+from .copy_request import CopyRequest, Direction, ExplicitDescriptor, Region
 from .declined import PlanDeclined
+from .explicit import described
 from .findings import Finding, Status
 from .planner import forget_plans, plan_copy
 from .tensor_map import OobFill, TensorMap
@@ -16,6 +17,7 @@ __all__ = [
     "CopyPlan",
     "CopyRequest",
     "Direction",
+    "ExplicitDescriptor",
     "Finding",
     "IssueGroup",
     "OobFill",
@@ -24,6 +26,7 @@ __all__ = [
     "Status",
     "Swizzle",
     "TensorMap",
+    "described",
     "forget_plans",
     "plan_copy",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..layout.expr import Expr
 from .copy_request import CopyRequest
@@ -117,3 +118,23 @@ class CopyPlan:
     def instruction_count(self) -> int:
         """Bulk asynchronous copy instructions one execution issues (0 for ``cp_async`` and ``simt``)."""
         return sum(g.instruction_count for g in (*self.groups, *self.bulk_groups))
+
+    def explain(self) -> str:
+        """The plan in words: descriptor, instructions, conditions, and why not another way."""
+        from .explain import explain_text
+
+        return explain_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON-able data."""
+        from .explain import plan_dict
+
+        return plan_dict(self)
+
+    def check(self, symbols: dict[str, int] | None = None) -> list[str]:
+        """What is wrong with the plan, by enumeration; needs the request it was made for."""
+        from .check import check_plan
+
+        if self.request is None:
+            raise ValueError("the plan does not hold its request")
+        return check_plan(self.request, self, symbols)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..dtypes import DType
 from ..layout.expr import Expr
 from ..layout.layout import AddressSwizzle, Layout
+from ..layout.swizzle import Swizzle
 from .tensor_map import OobFill
 
 
@@ -24,6 +25,22 @@ class Region:
 
     starts: tuple[Expr | int, ...]
     extents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ExplicitDescriptor:
+    """A tensor map and start the user wrote, in memref order (outermost first), for exactly one instruction.
+
+    ``dims``, ``box`` and ``starts`` are in elements of the copy's type; ``strides`` too, the last one 1. ``offset`` is
+    the described tensor's first element, counted from the global tensor's base. It is checked, never repaired.
+    """
+
+    dims: tuple[Expr | int, ...]
+    strides: tuple[Expr | int, ...]
+    box: tuple[int, ...]
+    starts: tuple[Expr | int, ...]
+    swizzle: Swizzle = Swizzle.NONE
+    offset: Expr | int = 0
 
 
 @dataclass(frozen=True)
@@ -47,7 +64,8 @@ class CopyRequest:
     shared_shape: tuple[int, ...]
     shared_layout: Layout
     shared_region: Region
-    shared_swizzle: AddressSwizzle | None = None
+    shared_swizzle: AddressSwizzle | Swizzle | None = None
+    """An address XOR, or a hardware mode by name (the only way to ask for those whose pattern is not known)."""
     shared_base_alignment_bytes: int | None = None
     global_alignment_bytes: int = 16
     oob_fill: OobFill = OobFill.ZERO
@@ -58,4 +76,7 @@ class CopyRequest:
     cta_group: int = 1
     multicast: bool = False
     variant: str = "auto"
+    """``auto``, or the one way to take: ``tma``, ``tma_explicit``, ``bulk``, ``cp_async``, ``simt``."""
     chip: str = "sm_90a"
+    explicit: ExplicitDescriptor | None = None
+    """The descriptor of a ``tma_explicit`` copy."""

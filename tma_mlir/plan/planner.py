@@ -12,6 +12,7 @@ from .bulk import plan_bulk_piece
 from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
+from .explicit import plan_explicit
 from .findings import Finding, Status
 from .modes import CopyModes, even_parts
 from .tensor_map import TensorMap
@@ -66,6 +67,8 @@ def _planned(request: CopyRequest) -> CopyPlan:
         return plan_cp_async(request)
     if request.variant == "simt":
         return plan_simt(request)
+    if request.variant == "tma_explicit":
+        return _plan_explicit_copy(request)
     if request.variant != "auto":
         return plan_bulk_copies(request, ("tma",) if request.variant == "tma" else ("bulk",))
     try:
@@ -73,6 +76,13 @@ def _planned(request: CopyRequest) -> CopyPlan:
     except PlanDeclined as declined:
         return _thread_plan(request, declined)
     return plan if _worth_issuing(request, plan) else _thread_plan_or(request, plan)
+
+
+def _plan_explicit_copy(request: CopyRequest) -> CopyPlan:
+    conditions = _request_conditions(request)
+    piece, own = plan_explicit(request)
+    conditions += [*own, *instruction_conditions(piece, request)]
+    return finished(request, piece, (), conditions)
 
 
 def _thread_plan(request: CopyRequest, declined: PlanDeclined) -> CopyPlan:
@@ -159,12 +169,19 @@ def _plan_tensor_part(part: CopyRequest, modes: CopyModes) -> tuple[Piece, list[
     swizzle = swizzle_mode(part.shared_swizzle)
     assert swizzle is not None
     piece = plan_piece(part, modes, swizzle)
-    for tensor_map in piece.maps:
-        conditions += map_conditions(tensor_map, part)
-    for group, dims in zip(piece.groups, piece.dims, strict=True):
-        conditions += group_conditions(group, dims, piece.maps[group.tensor_map], part)
-    _raise_disproven(conditions)
+    conditions += instruction_conditions(piece, part)
     return piece, conditions
+
+
+def instruction_conditions(piece: Piece, request: CopyRequest) -> list[Condition]:
+    """All rules on the descriptors and the instructions. Raises ``PlanDeclined`` for those that are broken."""
+    conditions = list(piece.conditions)
+    for tensor_map in piece.maps:
+        conditions += map_conditions(tensor_map, request)
+    for group, dims in zip(piece.groups, piece.dims, strict=True):
+        conditions += group_conditions(group, dims, piece.maps[group.tensor_map], request)
+    _raise_disproven(conditions)
+    return conditions
 
 
 def _request_conditions(request: CopyRequest) -> list[Condition]:

@@ -439,6 +439,59 @@ def inside_tensor(proven: bool) -> Condition:
     return _holds("inside tensor", proven, "a region that may leave the tensor", "a region inside", "State in_bounds.")
 
 
+# What a descriptor written by the user must match
+
+
+@_rule
+def descriptor_given(given: bool) -> Condition:
+    """``tma_explicit`` plans the descriptor it is given, and none otherwise."""
+    return _holds("descriptor given", given, "no descriptor", "box, dims, strides and starts", "Describe it.")
+
+
+@_rule
+def equal_ranks(counts: tuple[int, ...]) -> Condition:
+    """Box, dims, strides and starts have one entry a dimension."""
+    found = f"{'/'.join(map(str, counts))} entries in box/dims/strides/starts"
+    return _holds("equal ranks", len(set(counts)) == 1 and counts[0] > 0, found, "one a dimension", "Complete them.")
+
+
+@_rule
+def same_movement(described: tuple[tuple, ...], asked: tuple[tuple, ...]) -> Condition:
+    """The box moves what the copy asks for: the same steps in global and in shared memory.
+
+    Both are (extent, global bytes, shared bytes), innermost first.
+    """
+    return _holds(
+        "same movement", described == asked, _steps_text(described), _steps_text(asked), "Change the box or the layout."
+    )
+
+
+def _steps_text(steps: tuple[tuple, ...]) -> str:
+    texts = [f"{extent} steps of {source} B to {target} B" for extent, source, target in steps]
+    return ", ".join(texts) or "one element"
+
+
+@_rule
+def same_start(difference_bytes: Value) -> Condition:
+    """The box starts at the region's first element."""
+    ok = isinstance(difference_bytes, int) and difference_bytes == 0
+    return _holds("same start", ok, f"start off by {difference_bytes} B", "0 B", "Start at the region's first element.")
+
+
+@_rule
+def same_end(exact: bool) -> Condition:
+    """Where the box can leave the descriptor or the tensor, both end at the same element: fill and clip are right."""
+    found = "dims that end elsewhere than the tensor"
+    return _holds("same end", exact, found, "the tensor's extents", "Use the tensor's extents as dims.")
+
+
+@_rule
+def same_swizzle(described: Swizzle, asked: Swizzle | None) -> Condition:
+    """The descriptor swizzles as the shared tile does."""
+    needed = "the tile's swizzle" if asked is None else asked.label
+    return _holds("same swizzle", described is asked, f"swizzle {described.label}", needed, "Make them equal.")
+
+
 def chip_number(chip: str) -> int:
     """``90`` for ``sm_90a``."""
     digits = "".join(character for character in chip.partition("_")[2] if character.isdigit())

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from ..layout.expr import Expr, constant, exact_div, known_divisor
 from ..layout.swizzle import Swizzle
 from . import rules
-from .copy_plan import Coordinate, IssueGroup
+from .copy_plan import Condition, Coordinate, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .cover import BOX_LIMIT, Chunks, chunks, factors
 from .declined import PlanDeclined
+from .findings import Status
 from .modes import CopyModes, Mode, Value, _split_mode
 from .tensor_map import OobFill, TensorMap
 
@@ -45,6 +46,8 @@ class Piece:
     dims: list[list[Dim]] = field(default_factory=list)
     """Of every group."""
     element_bytes: int = 0
+    conditions: list[Condition] = field(default_factory=list)
+    """What the search itself took for granted."""
 
     def add(self, other: Piece) -> None:
         """Append another piece's instructions, sharing equal tensor maps."""
@@ -67,7 +70,7 @@ def plan_piece(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece
     """The cheapest tensor-map plan for one even piece. Raises ``PlanDeclined`` with the rules that forbid any."""
     size = request.dtype.bytes
     modes = list(copy.merged)
-    _check_run(modes, size, swizzle)
+    conditions = _check_run(modes, size, swizzle)
     span = swizzle.span_bytes
     run_bytes = modes[0].extent * size
     if span and run_bytes > span:
@@ -92,22 +95,31 @@ def plan_piece(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece
     if best is None:
         assert refusal is not None
         raise refusal
+    best.conditions += conditions
     return best
 
 
-def _check_run(modes: list[Mode], size: int, swizzle: Swizzle) -> None:
+def _check_run(modes: list[Mode], size: int, swizzle: Swizzle) -> list[Condition]:
+    """The contiguous run that dimension 0 moves. A stride that is not known to be 1 is asked of the host."""
+    conditions: list[Condition] = []
     run_bytes = size
     if modes and modes[0].shared_bytes == size:
-        step = modes[0].global_bytes
-        _demand(rules.unit_stride(step, size))
-        run_bytes = modes[0].extent * size
+        run = modes[0]
+        unit = rules.unit_stride(run.global_bytes, size)
+        if unit.finding.status is Status.UNKNOWN:
+            conditions.append(unit)
+            modes[0] = replace(run, global_bytes=size)
+        else:
+            _demand(unit)
+        run_bytes = run.extent * size
     _demand(rules.inner_box_bytes(run_bytes))
     if swizzle.span_bytes and run_bytes > swizzle.span_bytes and run_bytes % swizzle.span_bytes:
         _demand(rules.swizzle_inner_box(run_bytes, swizzle))
+    return conditions
 
 
-def _demand(condition) -> None:
-    if condition.finding.status is not rules.Status.PROVEN:
+def _demand(condition: Condition) -> None:
+    if condition.finding.status is not Status.PROVEN:
         raise PlanDeclined((condition.finding,))
 
 
@@ -284,7 +296,7 @@ def _emit(
     loops.reverse()
     group = IssueGroup(
         0,
-        tuple(_coordinate(dim) for dim in dims),
+        tuple(coordinate(dim) for dim in dims),
         shared_offset,
         tuple(extent for extent, _, _, _ in loops),
         tuple(tuple(step if d == index else 0 for d in range(len(dims))) for _, index, step, _ in loops),
@@ -399,7 +411,8 @@ def step_ratio(value: Value, unit: Value) -> int | None:
     return ratio if not rest and ratio > 0 and unit * ratio == value else None
 
 
-def _coordinate(dim: Dim) -> Coordinate:
+def coordinate(dim: Dim) -> Coordinate:
+    """The dimension's start as a coordinate in lowest terms."""
     start, denominator = dim.start, dim.denominator
     if isinstance(start, Expr):
         start, denominator = Expr(start.terms), denominator * start.denominator
