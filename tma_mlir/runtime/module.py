@@ -10,9 +10,6 @@ from ..compile.signature import KernelSignature, MemRefArgument
 from . import driver
 from .errors import CudaError, RuntimeFault, Unloaded
 
-DEFAULT_SHARED_BYTES = 48 * 1024
-"""Static and dynamic shared memory a block may have without asking for more (driver API)."""
-
 PORTABLE_CLUSTER = 8
 MAX_PARAMETERS = 4096
 """Bytes, and so at most the number, of kernel parameters that every chip takes (CUDA programming guide)."""
@@ -78,18 +75,21 @@ class Module:
 
 
 def allow_shared(function: Function, kernel: str, dynamic_bytes: int) -> None:
-    """Lets launches of ``function`` have ``dynamic_bytes`` of dynamic shared memory."""
-    total, limit = function.static_shared_bytes + dynamic_bytes, function.device.shared_bytes
-    if total > limit:
+    """Lets launches have ``dynamic_bytes`` of dynamic shared memory; never lowers what they may have."""
+    attribute = driver.cuda().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    if dynamic_bytes <= driver.call("cuFuncGetAttribute", attribute, function.handle):
+        return
+    try:
+        driver.call("cuFuncSetAttribute", function.handle, attribute, dynamic_bytes)
+    except CudaError as error:
+        if error.name != "CUDA_ERROR_INVALID_VALUE":
+            raise
+        place = function.device
         raise RuntimeFault(
-            f"kernel {kernel!r} needs {total} B of shared memory ({function.static_shared_bytes} static, "
-            f"{dynamic_bytes} dynamic); a block on GPU {function.device.ordinal} ({function.device.name}) has at most "
-            f"{limit} B. Use fewer stages or a smaller tile"
-        )
-    if total > DEFAULT_SHARED_BYTES:
-        attribute = driver.cuda().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        # The most there can be, and not what this launch needs: a later, smaller launch must not lower it again.
-        driver.call("cuFuncSetAttribute", function.handle, attribute, limit - function.static_shared_bytes)
+            f"kernel {kernel!r} needs {dynamic_bytes} B of dynamic shared memory and {function.static_shared_bytes} B "
+            f"of static; a block on GPU {place.ordinal} ({place.name}) has at most {place.shared_bytes} B together. "
+            "Use fewer stages or a smaller tile"
+        ) from None
 
 
 def allow_cluster(function: Function, blocks: int) -> None:

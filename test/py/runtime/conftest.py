@@ -52,7 +52,7 @@ class FakeDriver:
         self.encoded, self.replaced = [], []
         self.context, self.devices = 0, 1
         self.encode_result = 0
-        self.static_shared, self.capturing = 0, 0
+        self.dynamic, self.capturing = 47 * 1024, 0
 
     def CUlaunchAttribute(self):
         return SimpleNamespace(id=None, value=SimpleNamespace(clusterDim=SimpleNamespace()))
@@ -115,7 +115,15 @@ class FakeDriver:
         return (*OK, f"function in {self.context}")
 
     def cuFuncGetAttribute(self, attribute, function):
-        return (*OK, self.static_shared if "SHARED_SIZE" in attribute else 0)
+        suffix = attribute.removeprefix("CU_FUNC_ATTRIBUTE_")
+        return (*OK, {"SHARED_SIZE_BYTES": 1024, "MAX_DYNAMIC_SHARED_SIZE_BYTES": self.dynamic}.get(suffix, 0))
+
+    def cuFuncSetAttribute(self, function, attribute, value):
+        if attribute.endswith("MAX_DYNAMIC_SHARED_SIZE_BYTES"):
+            if value > 232448 - 1024:
+                return (Result.CUDA_ERROR_INVALID_VALUE,)
+            self.dynamic = value
+        return self._answer("cuFuncSetAttribute", (function, attribute, value))
 
     def cuFuncGetParamInfo(self, function, index):
         if index >= len(self.parameter_sizes):

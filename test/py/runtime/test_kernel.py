@@ -224,19 +224,20 @@ def test_unknown_attribute_and_odd_cluster_are_refused(fake_driver):
 
 
 def test_shared_memory_over_the_limit_names_the_parts(fake_driver):
-    fake = fake_driver()
-    fake.static_shared = 1024
-    with pytest.raises(RuntimeFault, match=r"needs 233024 B .*\(1024 static, 232000 dynamic\).*at most 232448 B"):
+    fake_driver()
+    with pytest.raises(
+        RuntimeFault, match=r"needs 232000 B of dynamic .* 1024 B of static; .* at most 232448 B together"
+    ):
         Kernel(b"", signature(dynamic_shared_bytes=232000)).launch(1, None)
 
 
-def test_more_than_48_kib_is_asked_for_once_with_all_there_is(fake_driver):
+def test_shared_memory_is_raised_when_needed_and_never_lowered(fake_driver):
     fake = fake_driver()
     kernel = Kernel(b"", signature())
-    kernel.launch(1, None, shared_memory=100_000)
-    (call,) = [call for call in fake.calls if call[0] == "cuFuncSetAttribute"]
-    assert call[2:] == ("CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", 232448)
-    assert fake.launches[0].shared == 100_000
+    for size in (1000, 100_000, 60_000, 200_000):
+        kernel.launch(1, None, shared_memory=size)
+    assert [call[3] for call in fake.calls if call[0] == "cuFuncSetAttribute"] == [100_000, 200_000]
+    assert [launch.shared for launch in fake.launches] == [1000, 100_000, 60_000, 200_000]
 
 
 def test_a_producer_s_stream_is_waited_for_and_waits(fake_driver):

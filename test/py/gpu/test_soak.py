@@ -1,0 +1,38 @@
+"""Many launches over changing tensors: neither host nor device memory grows."""
+
+import os
+import resource
+
+from tma_mlir.plan.tensor_map import TensorMap
+
+LAUNCHES = int(os.environ.get("TMA_MLIR_SOAK_LAUNCHES", "200000"))
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def test_memory_does_not_grow(tile_kernel, torch, capsys):
+    kernel = tile_kernel("load", TensorMap("UINT8", (4096,), (), (128,), (1,)))
+    out = torch.zeros(65536, dtype=torch.uint8, device="cuda")
+    pool = torch.zeros(1 << 26, dtype=torch.uint8, device="cuda")
+
+    def launch(count):
+        for step in range(count):
+            start = (step * 7919 * 16) % ((1 << 26) - 8192)
+            kernel(pool[start : start + 4096 + 16 * (step % 100)], out, 128, 16 * (step % 100))
+            if step % 1000 == 0:
+                torch.cuda.synchronize()
+        torch.cuda.synchronize()
+        return resident_bytes(), torch.cuda.mem_get_info()[0]
+
+    host_before, free_before = launch(LAUNCHES // 10)
+    host_after, free_after = launch(LAUNCHES)
+    with capsys.disabled():
+        print(
+            f"\n{LAUNCHES} launches: host {host_before / 1e6:.1f} -> {host_after / 1e6:.1f} MB resident, "
+            f"device {free_before / 1e6:.1f} -> {free_after / 1e6:.1f} MB free"
+        )
+    assert host_after - host_before < 8 << 20
+    assert free_before - free_after < 2 << 20
