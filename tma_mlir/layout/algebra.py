@@ -2,11 +2,14 @@
 
 A dimension's *modes* are ``(extent, stride)`` pairs, innermost first, without unit extents; neighbours that continue
 each other are fused.
+
+Two libraries were weighed and not taken: SymPy (0.4 s to import, 145 us for one common divisor) and isl (35 us for one
+composition, and no products of symbols, which pitches times coordinates are). A whole plan takes about 100 us here.
 """
 
 from __future__ import annotations
 
-from ..layout.expr import Expr, constant, exact_div, known_divisor
+from .expr import Expr, constant, exact_div, known_divisor
 from .layout import Layout
 
 Value = Expr | int

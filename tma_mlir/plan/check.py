@@ -37,7 +37,8 @@ def check_plan(request: CopyRequest, plan: CopyPlan, symbols: Mapping[str, int] 
         return []
     wanted_global, wanted_shared, inside = wanted_pairs(request, values)
     if plan.variant == "empty":
-        return ["an empty plan for elements"] if len(wanted_shared) else []
+        needed = inside.any() if request.direction is Direction.STORE else len(wanted_shared)
+        return ["an empty plan for elements"] if needed else []
     if plan.variant in ("cp_async", "simt"):
         return check_vectors(request, plan, wanted_global, wanted_shared, inside)
     try:

@@ -80,23 +80,25 @@ class _CutError(Exception):
         self.offset = offset
 
 
-def cut_request(request: CopyRequest, position: int, offset: int) -> list[CopyRequest]:
-    """Two requests: the ``position``-th non-unit dimension of both regions cut at ``offset`` elements."""
-    parts = []
-    for first, extent in ((True, offset), (False, None)):
-        regions = []
-        for region in (request.global_region, request.shared_region):
-            dims = [d for d, e in enumerate(region.extents) if e != 1]
-            dim = dims[position]
-            starts, extents = list(region.starts), list(region.extents)
-            if first:
-                extents[dim] = extent or offset
-            else:
-                starts[dim] = starts[dim] + offset
-                extents[dim] -= offset
-            regions.append(replace(region, starts=tuple(starts), extents=tuple(extents)))
-        parts.append(replace(request, global_region=regions[0], shared_region=regions[1]))
-    return parts
+def cut_request(request: CopyRequest, position: int, offset: int) -> tuple[CopyRequest, CopyRequest]:
+    """The request before and from ``offset`` elements on, in the ``position``-th non-unit dimension of both regions."""
+    regions = (request.global_region, request.shared_region)
+    heads, tails = [], []
+    for region in regions:
+        dim = [d for d, extent in enumerate(region.extents) if extent != 1][position]
+        heads.append(replace(region, extents=_with(region.extents, dim, offset)))
+        tail_starts = _with(region.starts, dim, region.starts[dim] + offset)
+        tails.append(
+            replace(region, starts=tail_starts, extents=_with(region.extents, dim, region.extents[dim] - offset))
+        )
+    return (
+        replace(request, global_region=heads[0], shared_region=heads[1]),
+        replace(request, global_region=tails[0], shared_region=tails[1]),
+    )
+
+
+def _with(values: tuple, index: int, value) -> tuple:
+    return (*values[:index], value, *values[index + 1 :])
 
 
 def copy_modes(request: CopyRequest) -> CopyModes:

@@ -14,7 +14,7 @@ from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
 from .explicit import plan_explicit
 from .findings import Finding, Status
-from .modes import CopyModes, even_parts
+from .modes import CopyModes, cut_request, even_parts
 from .tensor_map import TensorMap
 from .tensor_search import Dim, Piece, plan_piece
 from .threads import plan_cp_async, plan_simt
@@ -121,13 +121,36 @@ def plan_bulk_copies(request: CopyRequest, ways: tuple[str, ...]) -> CopyPlan:
     conditions: list[Condition] = []
     total = Piece()
     bulk_groups: list[BulkGroup] = []
+    kept = without_negative_starts(request)
+    if kept is None:
+        return CopyPlan("empty", request=request)
     try:
-        parts = even_parts(request)
+        parts = even_parts(kept)
         for part, modes in parts:
             _plan_part(part, modes, ways, total, bulk_groups, conditions)
     except LayoutError as error:
         raise PlanDeclined((rules.common_pieces(str(error)).finding,)) from None
     return finished(request, total, tuple(bulk_groups), conditions)
+
+
+def without_negative_starts(request: CopyRequest) -> CopyRequest | None:
+    """A store without the part that starts before the tensor, which is dropped anyway; None if nothing is left.
+
+    The hardware clips stores at the tensor's end only (TMA_HARDWARE.md, execution rule 2).
+    """
+    if request.direction is Direction.LOAD or request.in_bounds:
+        return request
+    while True:
+        region = request.global_region
+        starts = [s if isinstance(s, int) else 0 for s in region.starts]
+        if any(start <= -extent for start, extent in zip(starts, region.extents, strict=True)):
+            return None
+        dim = next((d for d, start in enumerate(starts) if start < 0), None)
+        left, right = ([e for e in r.extents if e != 1] for r in (region, request.shared_region))
+        if dim is None or left != right:
+            return request
+        position = sum(extent != 1 for extent in region.extents[:dim])
+        request = cut_request(request, position, -starts[dim])[1]
 
 
 def _plan_part(
