@@ -17,7 +17,9 @@
 
 // NVGPU: nvgpu.tma.async.load {{.*}}tensor = memref<2x16x32xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_64b
 
+// The barrier sits in a block of whole kilobytes, so that the dynamic part after it is aligned under every assembler.
 // PTX: .extern .shared .align 1024 .b8 __dynamic_shmem__
+// PTX: .shared .align 1024 .b8 __static_shmem[1024]
 // PTX: cp.async.bulk.tensor.3d.shared::
 
 // RESULT: rank 3, dims 128,64,8, strides 256,16384 bytes, box 32,16,2, swizzle 64B

@@ -13,6 +13,7 @@ from mlir import ir
 
 from ..analysis.ir_access import collect
 from ..analysis.shared_tiles import MAX_ALIGNMENT
+from ..lower.static_shared import pack_static_shared
 from .registry import Pass
 
 _PARAMETER = "{llvm.align = 128 : i32, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}"
@@ -24,8 +25,8 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         for function in collect(op, ("llvm.func",)):
             if "tile.descriptors" in function.attributes:
                 _mark_descriptors(function)
-        for global_ in collect(op, ("llvm.mlir.global",)):
-            _separate_dynamic_shared_memory(global_)
+        for module in [op] if op.name == "gpu.module" else collect(op, ("gpu.module",)):
+            _separate_dynamic_shared_memory(module)
 
 
 def _mark_descriptors(function: ir.Operation) -> None:
@@ -38,12 +39,17 @@ def _mark_descriptors(function: ir.Operation) -> None:
     attributes["arg_attrs"] = ir.ArrayAttr.get([ir.Attribute.parse(_PARAMETER)] * count + each[count:])
 
 
-def _separate_dynamic_shared_memory(global_: ir.Operation) -> None:
-    attributes = global_.attributes
-    if not ir.StringAttr(attributes["sym_name"]).value.startswith("__dynamic_shmem__"):
-        return
-    attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
-    attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), MAX_ALIGNMENT)
+def _separate_dynamic_shared_memory(module: ir.Operation) -> None:
+    dynamic = [
+        each
+        for each in collect(module, ("llvm.mlir.global",))
+        if ir.StringAttr(each.attributes["sym_name"]).value.startswith("__dynamic_shmem__")
+    ]
+    for global_ in dynamic:
+        global_.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+        global_.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), MAX_ALIGNMENT)
+    if dynamic:
+        pack_static_shared(module, MAX_ALIGNMENT)
 
 
 PASS = Pass("tile-finish-kernels", "Mark descriptor parameters and separate dynamic shared memory.", run)
