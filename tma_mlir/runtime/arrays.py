@@ -75,6 +75,7 @@ _FRAMEWORKS = {
     ("cupy", "ndarray"): "cupy",
     ("jaxlib", "ArrayImpl"): "jax",
     ("jaxlib", "Array"): "jax",
+    ("jax", "ArrayImpl"): "jax",
     ("jax", "Array"): "jax",
 }
 """Frameworks by the package and name of their array class."""

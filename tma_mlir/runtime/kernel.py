@@ -15,7 +15,7 @@ from ..compile.signature import KernelSignature
 from . import driver, streams
 from .arrays import HOST, ArrayView
 from .binding import Value, convert
-from .errors import CudaError
+from .errors import CudaError, DescriptorError
 from .fast_keys import FastKeys, fast_keys
 from .launch import MAX_STREAMS, LaunchAttributes, Prepared, Shape, dim3
 from .module import Module, allow_cluster, allow_shared
@@ -295,7 +295,7 @@ class Kernel:
                     return found
             special = self._specialisations.get((types, keys.static(grid, block, *arguments)))
             prepared = special and special.prepare(keys.addresses(*arguments))
-        except UNREADABLE:
+        except (*UNREADABLE, DescriptorError):  # this thread may have no context yet, which the driver refuses
             return None
         if prepared is None:
             return None

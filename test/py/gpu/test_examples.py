@@ -1,5 +1,10 @@
-"""Every example on the GPU: the bytes are the simulator's."""
+"""Every example on the GPU: the bytes are the simulator's, from a saved file without MLIR too, and under
+compute-sanitizer."""
 
+import functools
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,27 +13,87 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.mlir"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_gpu_and_simulator_agree(path, tmp_path):
+@functools.cache
+def compiled(path):
     compiler = pytest.importorskip("tma_mlir.compile.compiler", reason="no MLIR here", exc_type=ImportError)
-    from tma_mlir.run import arguments, execute
-    from tma_mlir.run.reference import copy_arguments
+    return compiler.compile_file(path, keep=compiler.STAGES)
+
+
+def runnable(path):
+    """(kernel, arguments) of each kernel in the file that says its grid and block."""
+    from tma_mlir.run.arguments import make_arguments
     from tma_mlir.runtime import Kernel
 
-    compiled = compiler.compile_file(path, keep=compiler.STAGES)
-    for signature in compiled.signatures.values():
-        if signature.grid is None or signature.block is None:
-            continue
-        values = arguments.make_arguments(signature, {})
-        simulated, loaded = copy_arguments(values), copy_arguments(values)
-        execute.run_simulator(compiled.texts["lowered"], signature, simulated)
-        kernel = Kernel(compiled.cubin, signature, ptx=compiled.ptx, plans=[copy.plan for copy in compiled.plans])
+    module = compiled(path)
+    for signature in module.signatures.values():
+        if signature.grid is not None and signature.block is not None:
+            plans = [copy.plan for copy in module.plans if copy.kernel == signature.name]
+            yield Kernel(module.cubin, signature, ptx=module.ptx, plans=plans), make_arguments(signature, {})
+
+
+def simulated(path, kernel, values):
+    from tma_mlir.run.execute import run_simulator
+    from tma_mlir.run.reference import copy_arguments
+
+    results = copy_arguments(values)
+    run_simulator(compiled(path).texts["lowered"], kernel.signature, results)
+    return results
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_gpu_and_simulator_agree(path):
+    for kernel, values in runnable(path):
+        expected = simulated(path, kernel, values)
         kernel(*values)
-        kernel.save(tmp_path / "kernel.tma")
-        Kernel.load(tmp_path / "kernel.tma")(*loaded)
-        for found, again, expected in zip(values, loaded, simulated, strict=True):
-            if isinstance(expected, np.ndarray):
+        for found, wanted in zip(values, expected, strict=True):
+            if isinstance(wanted, np.ndarray):
                 assert isinstance(found, np.ndarray)
-                assert isinstance(again, np.ndarray)
-                assert found.tobytes() == expected.tobytes()
-                assert again.tobytes() == expected.tobytes()
+                assert found.tobytes() == wanted.tobytes()
+
+
+RUN_SAVED = """
+import sys
+sys.modules["mlir"] = None
+import numpy as np
+from tma_mlir.runtime import Kernel
+for folder in sys.argv[1:]:
+    given = np.load(folder + "/arguments.npz", allow_pickle=True)["values"]
+    Kernel.load(folder + "/kernel.tma")(*given)
+    np.savez(folder + "/results.npz", values=given)
+"""
+
+
+def save(folder, kernel, values):
+    folder.mkdir()
+    kernel.save(folder / "kernel.tma")
+    packed = np.empty(len(values), object)
+    for index, value in enumerate(values):
+        packed[index] = value
+    np.savez(folder / "arguments.npz", values=packed)
+    return str(folder)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_saved_kernel_runs_where_mlir_cannot_be_imported(path, tmp_path):
+    for kernel, values in runnable(path):
+        folder = save(tmp_path / kernel.signature.name, kernel, values)
+        subprocess.run([sys.executable, "-c", RUN_SAVED, folder], check=True)
+        results = np.load(folder + "/results.npz", allow_pickle=True)["values"]
+        for found, wanted in zip(results, simulated(path, kernel, values), strict=True):
+            if isinstance(wanted, np.ndarray):
+                assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
+def test_sanitizer_finds_nothing(tool, tmp_path):
+    sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(sanitizer).exists():
+        pytest.skip("no compute-sanitizer here")
+    folders = [
+        save(tmp_path / f"{path.stem}_{kernel.signature.name}", kernel, values)
+        for path in EXAMPLES
+        for kernel, values in runnable(path)
+    ]
+    command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", RUN_SAVED, *folders]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
