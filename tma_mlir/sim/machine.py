@@ -16,7 +16,7 @@ from .memory import LANES, SHARED_RESERVED, GlobalMemory, Region
 if TYPE_CHECKING:
     from .compile import Kernel
     from .engine import BoundTensorMap
-    from .mbarrier import MBarrier
+    from .mbarrier import LastWait, MBarrier
     from .profile import Profile
     from .trace import Trace
     from .transfer import AsyncGroups, Transfer
@@ -81,7 +81,7 @@ class Warp:
         self.clock = Clock(cta.cluster.clock_size)
         self.clock.seen[self.component] = 1
         self.code_base = 1 << CODE_SHIFT
-        self.last_waits: dict[int, tuple[int, int, str]] = {}
+        self.last_waits: dict[int, LastWait] = {}
         self.groups: dict[Any, AsyncGroups] = {}
         self.wgmma: list[Any] = []
         self.wgmma_open: list[Any] = []

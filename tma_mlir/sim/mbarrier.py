@@ -32,6 +32,24 @@ class PhaseLog:
     issued_bytes: int = 0
 
 
+@dataclass(frozen=True)
+class LastWait:
+    """A warp's latest successful wait on a barrier. Not ``fresh``: it already knew of every completed phase, so the
+    wait passed on an old one."""
+
+    parity: int
+    phase: int
+    location: str
+    fresh: bool
+
+    def note(self) -> Note:
+        return (
+            f"this wait for parity {self.parity} passed at once: the barrier was in phase {self.phase}, and the phase "
+            "before had been waited for already",
+            self.location,
+        )
+
+
 class MBarrier:
     """One barrier at shared address ``address`` of ``cta``. ``component`` is its place in clocks; ``phase`` counts
     completed phases, so the current parity is ``phase & 1``."""
@@ -47,6 +65,8 @@ class MBarrier:
         self.inits = [(w, w.epoch)]
         self.init_location = location
         self.used = False
+        self.arrivers: set[Warp] = set()
+        self.issuers: set[Warp] = set()
         self.arriving = Clock(w.clock.seen.size)
         self.released = Clock(w.clock.seen.size)
         self.log = PhaseLog()
@@ -80,6 +100,7 @@ class MBarrier:
             )
         self.pending -= count
         self.log.arrivals.append(location)
+        self.arrivers.add(w)
         self._settle(location)
 
     def drop(self, w: Warp, count: int, location: str, expect: int = 0) -> None:
@@ -111,6 +132,7 @@ class MBarrier:
         """A copy that will complete ``size`` bytes here has been issued."""
         log = self.log
         log.transfers.append(transfer)
+        self.issuers.add(transfer.issuer)
         log.issued_bytes += size
         remote = transfer.issuer.cta is not self.cta
         if log.issued_bytes <= log.expected_bytes or remote:
@@ -174,8 +196,9 @@ class MBarrier:
 
     def acquire(self, w: Warp, parity: int, location: str) -> None:
         """A successful wait: everything released into completed phases is seen."""
+        fresh = not w.clock.knows(self.component, self.phase)
         w.clock.join(self.released)
-        w.last_waits[self.component] = (parity, self.phase, location)
+        w.last_waits[self.component] = LastWait(parity, self.phase, location, fresh)
 
     def check_visible(self, w: Warp, location: str) -> None:
         """Another warp may use the barrier only after a synchronisation that follows its initialisation."""

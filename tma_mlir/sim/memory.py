@@ -14,6 +14,7 @@ from .errors import SimulationError
 
 if TYPE_CHECKING:
     from .machine import Warp
+    from .shadow import SharedShadow
 
 LANES = 32
 GLOBAL_BASE = 0x7000_0000_0000
@@ -39,7 +40,7 @@ class Region:
         self.data = data
         self.end = base + data.size
         self.views: dict[str, np.ndarray] = {}
-        self.shadow = None
+        self.shadow: SharedShadow | None = None
         self.owner: GlobalMemory | None = None
 
     def view(self, dtype: np.dtype) -> np.ndarray:

@@ -139,7 +139,7 @@ def _fill(w: Warp, cta: Cta, chunks: Chunks, barrier: MBarrier, transfer: Transf
     shadow = cta.shared.shadow
     if shadow is None:
         return
-    shadow.check_async(w, chunks, transfer.location, transfer.what, writes=True)
+    shadow.check_async(w, chunks, transfer.location, transfer.what, writes=True, barrier=barrier)
     shadow.async_write(w, chunks, barrier.component, barrier.phase + 1, transfer, barrier)
 
 

@@ -37,7 +37,8 @@ def deadlock(cluster: Cluster) -> SimulationError:
         who, wait = others[0]
         notes = tuple((f"{w} waits for {x.what}", x.location) for w, x in others[1:6])
         return SimulationError("deadlock", f"deadlock: {who} waits for {wait.what}", wait.location, notes)
-    ranked = sorted(by_barrier, key=lambda b: -_weight(b, by_barrier[b]))
+    roots = _roots(cluster, by_barrier)
+    ranked = sorted(by_barrier, key=lambda b: (b not in roots, -_weight(b, by_barrier[b])))
     first = ranked[0]
     who, wait = by_barrier[first][0]
     message = (
@@ -91,6 +92,23 @@ def cause(barrier: MBarrier, wait: Wait) -> str:
     return (
         f"{arrived} of {barrier.count} arrivals came: the count of mbarrier.init is too large or an arrival is missing"
     )
+
+
+def _roots(cluster: Cluster, waited: dict[MBarrier, list[tuple[str, Wait]]]) -> set[MBarrier]:
+    """Barriers that do not merely wait for a warp which itself waits on another barrier.
+
+    Who supplied a barrier before (issued its copies, arrived on it) is taken to be who would now.
+    """
+    blocked: dict[Warp, set[MBarrier]] = {}
+    for w in cluster.warps:
+        found = {f.waiting.barrier for f in w.fronts if f.waiting is not None and f.waiting.barrier is not None}
+        blocked[w] = found  # type: ignore[assignment]
+    roots = set()
+    for barrier in waited:
+        suppliers = barrier.issuers if barrier.pending == 0 else barrier.arrivers
+        if not any(blocked.get(w, set()) - {barrier} for w in suppliers):
+            roots.add(barrier)
+    return roots
 
 
 def _weight(barrier: MBarrier, waits: list[tuple[str, Wait]]) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .compile import Segment
 from .errors import SimulationError
+from .hazards import EarlyRead
 from .machine import BLOCKED, EXIT, SPLIT, Cluster, Front, Machine, Warp
 from .report import deadlock
 from .transfer import finish
@@ -39,10 +40,35 @@ def run_grid(machine: Machine, prepare: Callable[[Cluster], None], progress: Cal
                 ]  # rank order: x fastest
                 cluster = Cluster(machine, members)
                 prepare(cluster)
-                run_cluster(machine, cluster)
+                _run_reporting_reads(machine, cluster)
                 done += 1
                 if progress is not None:
                     progress(done, total)
+
+
+GARBAGE_FAULTS = {"out of bounds", "misaligned address", "illegal address", "illegal instruction", "internal"}
+"""Errors that using an uninitialised value may lead to."""
+
+
+def _run_reporting_reads(machine: Machine, cluster: Cluster) -> None:
+    """``run_cluster``; a read of uninitialised shared memory is reported at the end, or when it leads to a fault."""
+
+    def first_read() -> EarlyRead | None:
+        for cta in cluster.ctas:
+            if cta.shared.shadow is not None and cta.shared.shadow.early_reads:
+                return next(iter(cta.shared.shadow.early_reads.values()))
+        return None
+
+    try:
+        run_cluster(machine, cluster)
+    except SimulationError as error:
+        read = first_read()
+        if read is None or error.kind not in GARBAGE_FAULTS:
+            raise
+        raise read.error() from error
+    read = first_read()
+    if read is not None:
+        raise read.error()
 
 
 def run_cluster(machine: Machine, cluster: Cluster) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import hazards
 from .errors import SimulationError
 from .machine import CODE_SHIFT
 from .transfer import AsyncGroups, Transfer
@@ -48,6 +49,7 @@ class SharedShadow:
         self.drain_value = np.zeros(chunks, np.int64)
         self.drain_transfer = np.zeros(chunks, np.int32)
         self.initialised = np.zeros(chunks * 16, np.uint8)
+        self.early_reads: dict[int, hazards.EarlyRead] = {}
         self.transfers: list[tuple[Transfer | None, MBarrier | AsyncGroups | None]] = [(None, None)]
 
     # Generic proxy -------------------------------------------------------------------------------------------------
@@ -66,6 +68,7 @@ class SharedShadow:
             at = offset + piece if piece else offset
             chunk = at >> CHUNK_SHIFT
             if not self.writable[w.index].take(chunk).all():
+                self._check_no_barrier(chunk, at, min(16, site.size - piece), site.location, "write")
                 self._check_write(w, chunk, site.location)
             self.written[w.index][chunk] = w.code_base | site.location_id
             size = min(16, site.size - piece)
@@ -79,13 +82,12 @@ class SharedShadow:
         self._check_no_barrier(chunk, offset, size, location, "read")
         window = self.initialised[offset[:, None] + np.arange(size)]
         if not window.all():
-            lane = int((~window.astype(bool).all(axis=1)).argmax())
-            raise SimulationError(
-                "uninitialised read",
-                f"{w.describe()} reads {size} B of shared memory at {self.cta.shared_symbol(int(offset[lane]))} that "
-                "nothing has written",
-                location,
-            )
+            bad = ~window.astype(bool).all(axis=1)
+            # Reported at the end, or as soon as a copy that fills the place shows what the reader did not wait for.
+            place = self.cta.shared_symbol(int(offset[int(bad.argmax())]))
+            read = hazards.EarlyRead(w, place, location, dict(w.last_waits))
+            for number in np.unique(chunk[bad]).tolist():
+                self.early_reads.setdefault(number, read)
         whole = self.initialised.reshape(-1, 16)[chunk].all(axis=1)
         self.readable[w.index][chunk[whole]] = True
 
@@ -105,37 +107,14 @@ class SharedShadow:
         if not late.any():
             return
         position = int(late.argmax())
-        self._raise_unfilled(w, self._absolute(chunk, position), location, verb)
+        where = self._absolute(chunk, position)
+        transfer, source = self.transfers[self.fill_transfer[where]]
+        assert transfer is not None
+        place = self.cta.shared_symbol(where * 16)
+        raise hazards.unfilled(w, transfer, source, int(self.fill_value[where]), place, location, verb)
 
     def _absolute(self, chunk: Chunks, position: int) -> int:
         return chunk.start + position if isinstance(chunk, slice) else int(chunk[position])
-
-    def _raise_unfilled(self, w: Warp, chunk: int, location: str, verb: str) -> None:
-        transfer, source = self.transfers[self.fill_transfer[chunk]]
-        assert transfer is not None
-        place = self.cta.shared_symbol(chunk * 16)
-        notes = [(f"the {transfer.what} was issued here by {transfer.issuer.describe()}", transfer.location)]
-        kind = "read before completion" if verb == "read" else "write during transfer"
-        hint = "wait for its completion first"
-        if source is not None and not isinstance(source, AsyncGroups):
-            need = int(self.fill_value[chunk])
-            hint = f"wait on {source.name()} for phase {need - 1} (parity {(need - 1) & 1}) first"
-            last = w.last_waits.get(source.component)
-            if last is not None and last[1] < need:
-                parity, phase, waited = last
-                notes.append(
-                    (f"this wait for parity {parity} passed at once: the barrier was in phase {phase}", waited)
-                )
-                if verb == "read":
-                    kind = "wrong parity"
-                    hint = f"the wait must use parity {(need - 1) & 1} for phase {need - 1}; flip it each round"
-        raise SimulationError(
-            kind,
-            f"{w.describe()} {verb}s shared memory at {place}, which {transfer.describe()} fills and whose completion it "
-            f"has not observed; {hint}",
-            location,
-            tuple(notes),
-        )
 
     def _check_drained(self, w: Warp, chunk: Chunks, location: str, verb: str) -> None:
         """Every asynchronous read of the chunks must be known complete to ``w``."""
@@ -148,13 +127,7 @@ class SharedShadow:
         position = self._absolute(chunk, int(late.argmax()))
         transfer, _ = self.transfers[self.drain_transfer[position]]
         assert transfer is not None
-        raise SimulationError(
-            "write during transfer",
-            f"{w.describe()} {verb}s shared memory at {self.cta.shared_symbol(position * 16)} while {transfer.describe()} "
-            "may still read it. Commit and wait for its bulk group (wait_group.read) first, then synchronise",
-            location,
-            ((f"the {transfer.what} was issued here", transfer.location),),
-        )
+        raise hazards.undrained(w, transfer, self.cta.shared_symbol(position * 16), location, verb)
 
     def _check_no_barrier(self, chunk: np.ndarray, offset: np.ndarray, size: int, location: str, verb: str) -> None:
         if not self.cta.barriers:
@@ -175,8 +148,18 @@ class SharedShadow:
         self.transfers.append((transfer, source))
         return len(self.transfers) - 1
 
-    def check_async(self, w: Warp, chunks: Chunks, location: str, what: str, writes: bool) -> None:
-        """``w`` issues an asynchronous access to the chunks: order with everything before it must be known."""
+    def check_async(
+        self, w: Warp, chunks: Chunks, location: str, what: str, writes: bool, barrier: MBarrier | None = None
+    ) -> None:
+        """``w`` issues an asynchronous access to the chunks: order with everything before it must be known.
+
+        ``barrier``: where it will complete.
+        """
+        if writes and self.early_reads:
+            numbers = range(chunks.start, chunks.stop) if isinstance(chunks, slice) else chunks.tolist()
+            for number in numbers:
+                if number in self.early_reads:
+                    raise hazards.read_before_issue(self.early_reads[number], w, what, location, barrier)
         self._check_filled(w, chunks, location, "overwrite" if writes else "read")
         written = self.written[:, chunks]
         if written.any():
@@ -185,7 +168,7 @@ class SharedShadow:
             self._check_drained(w, chunks, location, "overwrite")
             reads = self.read[:, chunks]
             if reads.any():
-                self._check_generic_reads(w, reads, chunks, location, what)
+                self._check_generic_reads(w, reads, chunks, location, what, barrier)
 
     def _limits(self, known: np.ndarray) -> np.ndarray:
         warps = self.read.shape[0]
@@ -217,21 +200,33 @@ class SharedShadow:
             notes,
         )
 
-    def _check_generic_reads(self, w: Warp, reads: np.ndarray, chunks: Chunks, location: str, what: str) -> None:
+    def _check_generic_reads(
+        self, w: Warp, reads: np.ndarray, chunks: Chunks, location: str, what: str, barrier: MBarrier | None
+    ) -> None:
         bad = reads >= self._limits(w.clock.seen)
         if not bad.any():
             return
         row, position = (int(x) for x in np.unravel_index(int(bad.argmax()), bad.shape))
         place = self.cta.shared_symbol(self._absolute(chunks, position) * 16)
         code = int(reads[row, position])
-        how = "still reads it with wgmma" if code & PENDING else "read it and has not released it"
         reader = self.cta.cluster.warps[row]
+        read_at = self.locations[code & LOCATION_MASK]
+        last = reader.last_waits.get(barrier.component) if barrier is not None else None
+        if last is not None and not last.fresh and not code & PENDING:
+            raise SimulationError(
+                "wrong parity",
+                f"{reader.describe()} reads shared memory at {place} too early, before this round's {what} is issued: its "
+                f"wait for parity {last.parity} passed on an old phase; flip the parity each round",
+                read_at,
+                (last.note(), (f"the {what} is issued here", location)),
+            )
+        how = "still reads it with wgmma" if code & PENDING else "read it and has not released it"
         raise SimulationError(
             "stage reused too early",
             f"{what} by {w.describe()} overwrites shared memory at {place}, but {reader.describe()} {how}: the issuer "
             "must wait for every reader (an empty barrier) before it refills the stage",
             location,
-            ((f"last read here by {reader.describe()}", self.locations[code & LOCATION_MASK]),),
+            ((f"last read here by {reader.describe()}", read_at),),
         )
 
     def async_write(self, w: Warp, chunks: Chunks, component: int, value: int, transfer: Transfer, source) -> None:

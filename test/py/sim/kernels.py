@@ -12,7 +12,7 @@ from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.sim.simulate import Program, load_program, simulate
 
 UPSTREAM = (
-    "builtin.module(gpu.module(expand-strided-metadata,convert-nvgpu-to-nvvm,canonicalize,convert-scf-to-cf,"
+    "builtin.module(gpu.module(expand-strided-metadata,lower-affine,convert-nvgpu-to-nvvm,canonicalize,convert-scf-to-cf,"
     "convert-vector-to-llvm,convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv=1}}{extra},reconcile-unrealized-casts,"
     "canonicalize,cse))"
 )

@@ -1,0 +1,138 @@
+"""Messages for races on shared memory: what happened, the likely cause, both places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .errors import Note, SimulationError
+from .transfer import AsyncGroups, Transfer
+
+if TYPE_CHECKING:
+    from .machine import Warp
+    from .mbarrier import LastWait, MBarrier
+
+
+@dataclass(frozen=True)
+class EarlyRead:
+    """A read of shared memory that nothing had written. ``waits``: the reader's latest wait by barrier component."""
+
+    reader: Warp
+    place: str
+    location: str
+    waits: dict[int, LastWait]
+
+    def error(self) -> SimulationError:
+        return SimulationError(
+            "uninitialised read",
+            f"{self.reader.describe()} reads shared memory at {self.place} that nothing has written",
+            self.location,
+        )
+
+
+def unfilled(
+    w: Warp,
+    transfer: Transfer,
+    source: MBarrier | AsyncGroups | None,
+    need: int,
+    place: str,
+    location: str,
+    verb: str,
+) -> SimulationError:
+    """``w`` touches (``verb``: read, write, overwrite) what ``transfer`` fills without having seen its completion,
+    which ``source`` reports at phase or group ``need``."""
+    notes: list[Note] = [(f"the {transfer.what} was issued here by {transfer.issuer.describe()}", transfer.location)]
+    if verb == "overwrite":
+        return SimulationError(
+            "stage reused too early",
+            f"{w.describe()} overwrites shared memory at {place} that {transfer.describe()} still fills, as far as it "
+            "knows: wait for every reader (an empty barrier, cluster-wide for multicast) before it refills the stage",
+            location,
+            tuple(notes),
+        )
+    kind = "read before completion" if verb == "read" else "write during transfer"
+    hint = "wait for its completion first"
+    if source is not None and not isinstance(source, AsyncGroups):
+        if transfer.unexpected and source.phase < need:
+            return _never_expected(w, transfer, source, location, verb)
+        hint = f"wait on {source.name()} for phase {need - 1} (parity {(need - 1) & 1}) first"
+        last = w.last_waits.get(source.component)
+        if last is not None and last.phase < need:
+            if last.fresh and verb == "read":
+                return _refilled(w, transfer, place, location, last)
+            notes.append(last.note())
+            if verb == "read":
+                kind = "wrong parity"
+                hint = f"the wait must use parity {(need - 1) & 1} for phase {need - 1}; flip it each round"
+    return SimulationError(
+        kind,
+        f"{w.describe()} {verb}s shared memory at {place}, which {transfer.describe()} fills and whose completion it "
+        f"has not observed; {hint}",
+        location,
+        tuple(notes),
+    )
+
+
+def _refilled(w: Warp, transfer: Transfer, place: str, location: str, last: LastWait) -> SimulationError:
+    return SimulationError(
+        "stage reused too early",
+        f"{transfer.describe()} by {transfer.issuer.describe()} overwrites shared memory at {place} before "
+        f"{w.describe()} has read what it waited for: the issuer must wait for every reader (an empty barrier) before "
+        "it refills the stage",
+        transfer.location,
+        ((f"read here by {w.describe()}", location), ("after this wait", last.location)),
+    )
+
+
+def _never_expected(w: Warp, transfer: Transfer, barrier: MBarrier, location: str, verb: str) -> SimulationError:
+    """The phase a copy reports to never announced its bytes, so waits pass without it."""
+    log = barrier.log
+    before = barrier.previous.arrivals if barrier.previous else []
+    return SimulationError(
+        "expect_tx too small" if log.expected else "expect_tx missing",
+        f"{transfer.describe()} was issued on {barrier.name()}, which expects {log.expected_bytes} B in phase "
+        f"{barrier.phase}: waits pass before the data is there. Do arrive.expect_tx with the bytes before the issue",
+        transfer.location,
+        (
+            (f"{w.describe()} {verb}s the tile here", location),
+            *(("arrival in the phase before", place) for place in before[-3:]),
+            ("initialised here", barrier.init_location),
+        ),
+    )
+
+
+def read_before_issue(read: EarlyRead, w: Warp, what: str, location: str, barrier: MBarrier | None) -> SimulationError:
+    """The copy that fills a place comes after somebody has read it."""
+    notes: list[Note] = [(f"the {what} is issued here by {w.describe()}", location)]
+    waited = read.waits.get(barrier.component) if barrier is not None else None
+    if barrier is None or waited is None:
+        hint = f"it must wait on {barrier.name()} first" if barrier is not None else "it must wait first"
+        return SimulationError(
+            "read before completion",
+            f"{read.reader.describe()} reads shared memory at {read.place} before the {what} that fills it is issued; "
+            f"{hint}",
+            read.location,
+            tuple(notes),
+        )
+    phase = barrier.previous
+    expected = phase.expected_bytes if phase is not None else 0
+    notes += [(f"expects {size} B", place) for size, place in (phase.expected[-2:] if phase is not None else [])]
+    notes.append((f"this wait of {read.reader.describe()} passed without the copy", waited.location))
+    return SimulationError(
+        "expect_tx too small" if expected else "expect_tx missing",
+        f"{barrier.name()} completed phase {waited.phase - 1} with {expected} B expected, before the {what} that also "
+        "reports to it: expect every byte that arrives here, also of copies that other CTAs multicast",
+        read.location,
+        tuple(notes),
+    )
+
+
+def undrained(w: Warp, transfer: Transfer, place: str, location: str, verb: str) -> SimulationError:
+    """``w`` writes what an asynchronous store may still read."""
+    return SimulationError(
+        "write during transfer",
+        f"{w.describe()} {verb}s shared memory at {place} while {transfer.describe()} may still read it. Commit and wait "
+        "for its bulk group (wait_group.read) first, then synchronise",
+        location,
+        ((f"the {transfer.what} was issued here", transfer.location),),
+    )
