@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import framework_of
+from .arrays import ArrayView, framework_of
 
 _KEY = {
     "torch": "{a}.data_ptr(), {a}.shape, {a}.stride(), {a}.dtype",
@@ -75,6 +75,17 @@ def fast_keys(arguments: Sequence[Any], static_scalars: frozenset[int]) -> FastK
     )
     key, static, addresses = (eval(text, {"bits": struct.Struct("<d").pack}) for text in source)
     return FastKeys(key, static, addresses, _current_stream(framework))
+
+
+def may_be_negated(view: ArrayView) -> bool:
+    """Whether another PyTorch tensor could have the same key and be its lazy negation.
+
+    That is the imaginary part of a conjugated complex tensor: floats whose strides are all even. Asking each tensor
+    at each launch would cost more than it is worth, so these always take the slow path.
+    """
+    if view.framework != "torch" or view.dtype is None or view.dtype.kind != "f":
+        return False
+    return all(stride % 2 == 0 for extent, stride in zip(view.shape, view.strides, strict=True) if extent > 1)
 
 
 def _kind(argument: Any) -> str | None:

@@ -16,7 +16,7 @@ from . import driver, streams
 from .arrays import HOST, ArrayView
 from .binding import Value, convert
 from .errors import CudaError, DescriptorError
-from .fast_keys import FastKeys, fast_keys
+from .fast_keys import FastKeys, fast_keys, may_be_negated
 from .launch import MAX_STREAMS, LaunchAttributes, Prepared, Shape, dim3
 from .module import Module, allow_cluster, allow_shared
 from .placement import choose_device, choose_stream, other_streams
@@ -268,6 +268,8 @@ class Kernel:
         if keys is None or places != {special.launcher.device}:
             return
         if isinstance(grid, list) or isinstance(block, list):  # cannot be part of a key
+            return
+        if any(may_be_negated(value) for value in values if isinstance(value, ArrayView)):
             return
         self._one_device = driver.device_count() == 1
         types = tuple(map(type, arguments))

@@ -210,6 +210,22 @@ def test_arrays_on_two_devices_need_a_choice_and_peer_access(fake_driver, torch)
     assert [call[1] for call in fake.calls if call[0] == "cuCtxEnablePeerAccess"] == [100]
 
 
+def test_what_could_be_a_lazy_negation_is_looked_at_each_time(fake_driver, torch):
+    signature = KernelSignature("k", (), (MemRefArgument(dtype("f32"), (None,), (None,)),))
+    fake_driver(parameter_sizes(signature))
+    kernel = Kernel(b"", signature)
+    for strides in ((2,), (1,)):
+        tensor = Tensor(0x10000, (8,), "float32", strides)
+        kernel.launch(1, 1, tensor)
+        kernel.launch(1, 1, tensor)
+        if strides == (2,):
+            assert kernel._ready == {}
+            tensor.is_neg = lambda: True  # type: ignore[method-assign]
+            with pytest.raises(TypeError, match="resolve_neg"):
+                kernel.launch(1, 1, tensor)
+    assert len(kernel._ready) == 1
+
+
 def test_caches_are_bounded(launched, monkeypatch):
     _, kernel = launched
     monkeypatch.setattr("tma_mlir.runtime.kernel.PREPARED_LAUNCHES", 8)
