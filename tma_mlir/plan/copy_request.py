@@ -67,10 +67,15 @@ class CopyRequest:
     shared_swizzle: AddressSwizzle | Swizzle | None = None
     """An address XOR, or a hardware mode by name (the only way to ask for those whose pattern is not known)."""
     shared_base_alignment_bytes: int | None = None
+    shared_padding_is_scratch: bool = False
+    """The bytes between the shared tile's rows, behind the last row too, hold nothing: a load may overwrite them."""
     global_alignment_bytes: int = 16
     oob_fill: OobFill = OobFill.ZERO
     in_bounds: bool = False
     """The caller promises that the global region lies inside the tensor."""
+    starts_fit_32_bits: bool = True
+    """The caller promises that start coordinates fit 32 bits, as the instructions take them. Without the promise a
+    start of unknown range is guarded."""
     reduction: str | None = None
     l2_promotion: int = 2
     cta_group: int = 1

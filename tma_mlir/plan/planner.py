@@ -264,7 +264,7 @@ def group_conditions(
         conditions.append(rules.shared_address_alignment(shared_step))
     for index, (dim, coordinate) in enumerate(zip(dims, group.coordinates, strict=True)):
         if coordinate.denominator == 1:
-            conditions.append(rules.coordinate_range(coordinate.numerator, index))
+            conditions.append(rules.coordinate_range(coordinate.numerator, index, request.starts_fit_32_bits))
         if is_store and not dim.low_safe:
             conditions.append(rules.negative_coordinate_on_store(dim.start, index))
     if is_store and not first.high_safe:

@@ -266,9 +266,13 @@ def start_coordinate_alignment(start_bytes: Value) -> Condition:
 
 
 @_rule
-def coordinate_range(start: Value, index: int) -> Condition:
-    """Coordinates are 32-bit signed (PTX ISA, cp.async.bulk.tensor)."""
-    return _within("coordinate range", start, -INT32, INT32 - 1, f"start {index} is", "", "Split the tensor.")
+def coordinate_range(start: Value, index: int, promised: bool) -> Condition:
+    """Coordinates are 32-bit signed (PTX ISA, cp.async.bulk.tensor); of an unknown one the caller may promise it."""
+    rule = "coordinate range"
+    answer = _within(rule, start, -INT32, INT32 - 1, f"start {index} is", "", "Split the tensor.")
+    if promised and answer.finding.status is Status.UNKNOWN:
+        return _holds(rule, True, f"start {index} is {start}, promised to fit", answer.finding.needed, "")
+    return answer
 
 
 @_rule

@@ -71,6 +71,8 @@ def plan_piece(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece
     size = request.dtype.bytes
     modes = list(copy.merged)
     conditions = _check_run(modes, size, swizzle)
+    if request.shared_padding_is_scratch and request.direction is Direction.LOAD:
+        _widen_run(modes, size)
     span = swizzle.span_bytes
     run_bytes = modes[0].extent * size
     if span and run_bytes > span:
@@ -116,6 +118,17 @@ def _check_run(modes: list[Mode], size: int, swizzle: Swizzle) -> list[Condition
     if swizzle.span_bytes and run_bytes > swizzle.span_bytes and run_bytes % swizzle.span_bytes:
         _demand(rules.swizzle_inner_box(run_bytes, swizzle))
     return conditions
+
+
+def _widen_run(modes: list[Mode], size: int) -> None:
+    """Let the rows of a padded tile run on into the padding, so that they follow each other densely.
+
+    What lands there is whatever follows the rows in the tensor, or fill.
+    """
+    if len(modes) < 2 or modes[0].extent * size >= modes[1].shared_bytes:
+        return
+    if modes[1].shared_bytes % 16 == 0:
+        modes[0] = replace(modes[0], extent=modes[1].shared_bytes // size)
 
 
 def _demand(condition: Condition) -> None:

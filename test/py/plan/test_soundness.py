@@ -4,12 +4,13 @@ The copies are random: small tensors and tiles of every kind of layout the plann
 """
 
 import math
+from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tma_mlir.dtypes import dtype
-from tma_mlir.layout import Layout, Swizzle, address_swizzle, atom_layout, row_major
+from tma_mlir.layout import Expr, Layout, Swizzle, Symbol, address_swizzle, atom_layout, row_major
 from tma_mlir.plan import CopyRequest, Direction, OobFill, PlanDeclined, Region, plan_copy
 from tma_mlir.plan.check import check_plan
 
@@ -132,3 +133,53 @@ def test_every_plan_moves_exactly_the_bytes_asked_for(request):
         assert request.variant != "auto", "threads can make any plain copy"
         return
     assert check_plan(request, plan) == []
+
+
+@st.composite
+def symbolic_copies(draw) -> tuple[CopyRequest, dict[str, int]]:
+    """A copy whose starts, and perhaps extents and pitches, are symbols about which something true is known."""
+    request = draw(copies())
+    values: dict[str, int] = {}
+
+    def symbol(name: str, value: int, host: bool):
+        values[name] = value
+        divisors = [d for d in (1, 2, 8, 64, 128) if value % d == 0]
+        low = draw(st.sampled_from([None, value, min(0, value), value - 5]))
+        high = draw(st.sampled_from([None, value, value + 3, value + 1000]))
+        return Expr.of(Symbol(name, low, high, draw(st.sampled_from(divisors)), host))
+
+    starts = [
+        symbol(f"start{d}", start, False) if draw(st.booleans()) else start
+        for d, start in enumerate(request.global_region.starts)
+    ]
+    shape, layout = request.global_shape, request.global_layout
+    if draw(st.booleans()):
+        shape = tuple(
+            symbol(f"dim{d}", extent, True) if draw(st.booleans()) and isinstance(extent, int) else extent
+            for d, extent in enumerate(shape)
+        )
+        layout = row_major(shape)
+    shared = request.shared_layout
+    if draw(st.integers(0, 3)) == 0:
+        shared = replace(shared, offset=symbol("stage", draw(st.sampled_from([0, 1, 3])), False) * 1024)
+    region = Region(tuple(starts), request.global_region.extents)
+    return replace(
+        request, global_shape=shape, global_layout=layout, global_region=region, shared_layout=shared,
+        in_bounds=draw(st.integers(0, 3)) == 0 and inside(request), variant="auto",
+    ), values  # fmt: skip
+
+
+def inside(request: CopyRequest) -> bool:
+    region = request.global_region
+    return all(
+        isinstance(s, int) and isinstance(n, int) and s >= 0 and s + e <= n
+        for s, e, n in zip(region.starts, region.extents, request.global_shape, strict=True)
+    )
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(symbolic_copies())
+def test_plans_with_symbols_are_right_wherever_their_conditions_hold(case):
+    request, values = case
+    plan = plan_copy(request)
+    assert check_plan(request, plan, values) == []
