@@ -6,6 +6,7 @@ view with other strides can never meet a stale descriptor.
 
 from __future__ import annotations
 
+import operator
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -16,65 +17,65 @@ import numpy as np
 
 from .arrays import ArrayView, framework_of
 
-_KEY = {
-    "torch": "{a}.data_ptr(), {a}.shape, {a}.stride(), {a}.dtype",
-    "cupy": "{a}.data.ptr, {a}.shape, {a}.strides, {a}.dtype",
-    "int": "{a}",
+_READS = {
+    "torch": ("{a}.data_ptr()", "{a}.shape", "{a}.stride()", "{a}.dtype"),
+    "cupy": ("{a}.data.ptr", "{a}.shape", "{a}.strides", "{a}.dtype"),
+    "int": ("{a}",),
     # -0.0 equals 0.0 and NaN equals nothing: bits, not values.
-    "float": "bits({a})",
-    "numpy": "{a}.tobytes()",
+    "float": ("bits({a})",),
+    "numpy": ("{a}.tobytes()",),
 }
-_STATIC = {
-    "torch": "{a}.shape, {a}.stride(), {a}.dtype, {a}.get_device()",
-    "cupy": "{a}.shape, {a}.strides, {a}.dtype, {a}.device.id",
-}
-_ADDRESS = {"torch": "{a}.data_ptr()", "cupy": "{a}.data.ptr"}
+"""What is read of an argument of each kind. Of an array the address comes first; addresses on different GPUs differ."""
+
+_DEVICE = {"torch": "{a}.get_device()", "cupy": "{a}.device.id"}
 
 
 @dataclass(frozen=True)
 class FastKeys:
     """Readers of an argument list.
 
-    ``key(grid, block, *arguments)``: everything, types included. ``static(grid, block, *arguments)``: all but addresses
-    and the scalars no descriptor depends on. ``addresses(*arguments)``: addresses and scalars, as
-    ``Specialisation.prepare`` takes them. ``current_stream(ordinal)``: the framework's, as a number.
+    ``key(extent, block, *arguments)``: everything a launch depends on, types included. ``static(key)``: all of it but
+    addresses and the scalars no descriptor depends on. ``addresses``: (argument, position in the key) of each array.
+    ``places(*arguments)``: the device of each array. ``current_stream(ordinal)``: the framework's, as a number.
     """
 
     key: Callable[..., tuple]
-    static: Callable[..., tuple]
-    addresses: Callable[..., tuple]
+    static: Callable[[tuple], tuple]
+    addresses: tuple[tuple[int, int], ...]
+    places: Callable[..., tuple]
     current_stream: Callable[[int], int]
 
 
 def fast_keys(arguments: Sequence[Any], static_scalars: frozenset[int]) -> FastKeys | None:
     """Readers for arguments of the types of ``arguments``; None if one of them has to be looked at each time."""
     kinds = [_kind(argument) for argument in arguments]
-    frameworks = {kind for kind in kinds if kind in _ADDRESS}
-    if None in kinds or len(frameworks) != 1:
+    frameworks = {kind for kind in kinds if kind in _DEVICE}
+    if len(frameworks) != 1:
         return None
     (framework,) = frameworks
     names = [f"a{index}" for index in range(len(kinds))]
-
-    def expressions(table: dict[str, str], default: Callable[[int, str, str], str]) -> str:
-        parts = [
-            table[kind].format(a=name) if kind in table else default(index, kind, name)
-            for index, (kind, name) in enumerate(zip(kinds, names, strict=True))
-            if kind is not None
-        ]
-        return "".join(f"{part}, " for part in parts if part)
-
-    def if_static(index: int, kind: str, name: str) -> str:
-        return _KEY[kind].format(a=name) if index in static_scalars else ""
-
+    parts = ["extent", "block", *(f"type({name})" for name in names)]
+    static, addresses, places = list(range(len(parts))), [], []
+    for index, (kind, name) in enumerate(zip(kinds, names, strict=True)):
+        if kind is None:
+            return None
+        first = len(parts)
+        parts += [read.format(a=name) for read in _READS[kind]]
+        if kind in _DEVICE:
+            addresses.append((index, first))
+            places.append(_DEVICE[kind].format(a=name))
+            static += range(first + 1, len(parts))
+        elif index in static_scalars:
+            static.append(first)
     given = ", ".join(names)
-    types = "".join(f"type({name}), " for name in names)
-    source = (
-        f"lambda grid, block, {given}: (grid, block, {types}{expressions(_KEY, lambda i, k, n: n)})",
-        f"lambda grid, block, {given}: (grid, block, {expressions(_STATIC, if_static)})",
-        f"lambda {given}: ({expressions(_ADDRESS, lambda i, k, n: n)})",
+    known = {"bits": struct.Struct("<d").pack}
+    return FastKeys(
+        key=eval(f"lambda extent, block, {given}: ({', '.join(parts)})", known),
+        static=operator.itemgetter(*static),
+        addresses=tuple(addresses),
+        places=eval(f"lambda {given}: ({', '.join(places)},)"),
+        current_stream=_current_stream(framework),
     )
-    key, static, addresses = (eval(text, {"bits": struct.Struct("<d").pack}) for text in source)
-    return FastKeys(key, static, addresses, _current_stream(framework))
 
 
 def may_be_negated(view: ArrayView) -> bool:

@@ -67,8 +67,8 @@ class Kernel:
         self.chip, self.resources = chip, resources
         self._module = Module(cubin, signature, chip)
         self._static_scalars = scalars_in_descriptors(signature)
-        self._key_of: Callable[..., tuple] | None = None
-        """The reader for the types launched last."""
+        self._keys: FastKeys | None = None
+        """The readers for the types launched last."""
         self._ready: dict[tuple, Ready] = {}
         self._fast: dict[tuple[type, ...], FastKeys] = {}
         self._specialisations: dict[tuple, Specialisation] = {}
@@ -107,16 +107,21 @@ class Kernel:
         orders the work). ``cluster``: blocks a cluster. ``shared_memory``: dynamic, in bytes. ``attributes``: see
         ``LaunchAttributes``. Raises ``ArgumentTypeError``, ``DescriptorError``, ``CudaError``.
         """
-        key_of = self._key_of
-        if key_of is not None and cluster is None and shared_memory is None and attributes is None:
+        extent: Any = grid
+        if cluster is not None or shared_memory is not None or attributes is not None:
+            attributes = LaunchAttributes.of(attributes)
+            extent = (grid, cluster, shared_memory, attributes)
+        keys = self._keys
+        # A stream of another GPU moves the launch there.
+        if keys is not None and (stream is None or self._one_device):
             key = found = None
             try:
-                key = key_of(grid, block, *arguments)
+                key = keys.key(extent, block, *arguments)
                 found = self._ready.get(key)
             except UNREADABLE:
                 pass
             if found is None:
-                found = self._prepare(key_of, key, grid, block, arguments)
+                found = self._prepare(keys, key, extent, block, arguments)
             if found is not None:
                 prepared, current_stream = found
                 handle = current_stream(prepared.device) if stream is None else streams.handle_of(stream)
@@ -131,7 +136,7 @@ class Kernel:
                 with driver.current(prepared.device):
                     self._issue(prepared, known)
                 return
-        self._launch(grid, block, arguments, stream, cluster, shared_memory, attributes)
+        self._launch(grid, block, arguments, stream, cluster, shared_memory, attributes, extent)
 
     def bind(
         self, grid: Extent, block: Extent, *arguments: Any, stream: Any = None, **options: Any
@@ -167,7 +172,7 @@ class Kernel:
     def unload(self) -> None:
         """Frees the device's copies of the kernel. Later launches raise ``Unloaded``."""
         with self._lock:
-            self._key_of = None
+            self._keys = None
             for cache in (self._ready, self._fast, self._specialisations):
                 cache.clear()
             self._module.unload()
@@ -194,8 +199,9 @@ class Kernel:
         cluster: Extent,
         shared_memory: int | None,
         attributes: LaunchAttributes | Mapping[str, Any] | None,
+        extent: Any,
     ) -> None:
-        """A launch whose arguments are looked at in full."""
+        """A launch whose arguments are looked at in full. ``extent``: the grid and options, as keys have them."""
         name = self.signature.name
         order = choose_stream(stream, arguments)
         values = convert(self.signature, arguments, order.stream)
@@ -229,9 +235,8 @@ class Kernel:
             # JAX does not say which stream it will free or reuse the buffer on.
             if any(view.framework == "jax" for view in views) and not driver.is_capturing(order.stream):
                 self._wait(prepared, known)
-        defaults = cluster is None and shared_memory is None and attributes is None
-        if defaults and not on_host and not self._debug:
-            self._learn(grid, block, arguments, values, special)
+        if not on_host and not self._debug:
+            self._learn(extent, block, arguments, values, special)
 
     def _shape(
         self,
@@ -260,43 +265,51 @@ class Kernel:
         return Shape(grid3, block3, cluster3, shared, LaunchAttributes.of(attributes))
 
     def _learn(
-        self, grid: Extent, block: Extent, arguments: Sequence[Any], values: Sequence[Value], special: Specialisation
+        self, extent: Any, block: Extent, arguments: Sequence[Any], values: Sequence[Value], special: Specialisation
     ) -> None:
         """Makes later launches with these types and shapes fast, where that is possible."""
         places = {value.device for value in values if isinstance(value, ArrayView)}
-        keys = fast_keys(arguments, self._static_scalars)
+        types = tuple(map(type, arguments))
+        keys = self._fast.get(types) or fast_keys(arguments, self._static_scalars)
         if keys is None or places != {special.launcher.device}:
-            return
-        if isinstance(grid, list) or isinstance(block, list):  # cannot be part of a key
             return
         if any(may_be_negated(value) for value in values if isinstance(value, ArrayView)):
             return
         self._one_device = driver.device_count() == 1
-        types = tuple(map(type, arguments))
+        try:
+            static = keys.static(keys.key(extent, block, *arguments))
+            hash(static)
+        except TypeError:  # a list as grid
+            return
         with self._lock:
             _bounded(self._specialisations, SPECIALISATIONS)
-            self._specialisations[(types, keys.static(grid, block, *arguments))] = special
-            self._fast[types] = keys
-            self._key_of = keys.key
+            self._specialisations[(special.launcher.device, static)] = special
+            self._fast[types] = self._keys = keys
 
     def _prepare(
-        self, key_of: Callable[..., tuple], key: tuple | None, grid: Extent, block: Extent, arguments: Sequence[Any]
+        self, keys: FastKeys, key: tuple | None, extent: Any, block: Extent, arguments: Sequence[Any]
     ) -> Ready | None:
         """A launch for known types, shapes and strides with new addresses or scalars; None if something is new, or
-        wrong, which the slow path then says in full. ``key``: what ``key_of`` read, where it could."""
-        types = tuple(map(type, arguments))
-        keys = self._fast.get(types)
-        if keys is None:
-            return None
+        wrong, which the slow path then says in full. ``key``: what ``keys`` read, where they could."""
         try:
-            if key is None or keys.key is not key_of:  # the types are not those of the launch before
-                self._key_of = keys.key
-                key = keys.key(grid, block, *arguments)
+            types = tuple(map(type, arguments))
+            if key is None or self._fast.get(types) is not keys:  # not the types of the launch before
+                known = self._fast.get(types)
+                if known is None:
+                    return None
+                keys = self._keys = known
+                key = keys.key(extent, block, *arguments)
                 found = self._ready.get(key)
                 if found is not None:
                     return found
-            special = self._specialisations.get((types, keys.static(grid, block, *arguments)))
-            prepared = special and special.prepare(keys.addresses(*arguments))
+            place, *others = keys.places(*arguments)
+            special = self._specialisations.get((place, keys.static(key)))
+            if special is None or any(other != place for other in others):
+                return None
+            values = list(arguments)
+            for index, position in keys.addresses:
+                values[index] = key[position]
+            prepared = special.prepare(values)
         except (*UNREADABLE, DescriptorError):  # this thread may have no context yet, which the driver refuses
             return None
         if prepared is None:

@@ -158,6 +158,19 @@ def test_grids_are_told_apart(launched):
     assert [launch.grid for launch in fake.launches[1:]] == [(1, 1, 1), (2, 1, 1), (2, 3, 1), (2, 3, 4), (1, 1, 1)]
 
 
+def test_options_are_told_apart_and_cached(launched, monkeypatch):
+    fake, kernel = launched
+    options = [{"cluster": 2}, {"shared_memory": 64}, {"attributes": {"programmatic": True}}, {}]
+    for _ in range(2):
+        for each in options:
+            kernel.launch(2, None, Tensor(0x10000), 1.0, **each)
+    monkeypatch.setattr(Kernel, "_launch", None)
+    for each in options:
+        kernel.launch(2, None, Tensor(0x10000), 1.0, **each)
+    seen = [(len(launch.attributes), launch.shared) for launch in fake.launches[1:]]
+    assert seen == [(1, 0), (0, 64), (1, 0), (0, 0)] * 3
+
+
 def test_the_framework_s_current_stream_is_used_and_may_change(launched, torch):
     fake, kernel = launched
     for stream in (0, 77, 78):
