@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..diagnostics import Diagnostic, collecting
 from .guard import doing, guarded
-from .source import InputError, Source, read, silent_parse_failure, too_deep
+from .source import InputError, Source, fatal_text, read, silent_parse_failure
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -177,9 +177,9 @@ class _Job:
 
         from ..passes.pipeline import PassCrash
 
-        deep = too_deep(self.source, chunk)
-        if deep:
-            return deep
+        fatal = fatal_text(self.source, chunk)
+        if fatal:
+            return fatal
         try:
             with self.timing.phase("Parser"):
                 module = self._parse(chunk)

@@ -82,11 +82,27 @@ def read(path: str) -> Source:
 MAX_NESTING = 500
 """Brackets inside brackets; MLIR's parser recurses and overflows an 8 MiB stack at 2,000 to 4,000."""
 
-_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[<>]=|([\[({<])|([\])}>])')
+_SKIPPED = r'"(?:[^"\\\n]|\\.)*"|//[^\n]*'
+_BRACKETS = re.compile(_SKIPPED + r"|->|[<>]=|([\[({<])|([\])}>])")
+_ARRAY_OF_INDEX = re.compile(_SKIPPED + r"|\b(array)\s*<\s*index\b")
 
 
-def too_deep(source: Source, chunk: str) -> Diagnostic | None:
-    """The error for input nested deeper than MLIR's parser can stand; None if it is not."""
+def fatal_text(source: Source, chunk: str) -> Diagnostic | None:
+    """The error for text that MLIR 22's parser does not survive; None for any other."""
+    at = _too_deep(chunk)
+    if at is not None:
+        message = f"brackets are nested more than {MAX_NESTING} deep"
+        return Diagnostic("error", _place(source, chunk, at), message)
+    if "array" in chunk and re.search(r"<\s*index\b", chunk):
+        at = next((found.start() for found in _ARRAY_OF_INDEX.finditer(chunk) if found[1]), None)
+        if at is not None:
+            message = "elements of an array<...> are integers or floats, not index; write array<i64: ...>"
+            return Diagnostic("error", _place(source, chunk, at), message)
+    return None
+
+
+def _too_deep(chunk: str) -> int | None:
+    """Where brackets are nested deeper than ``MAX_NESTING``."""
     if sum(map(chunk.count, "[({<")) <= MAX_NESTING:
         return None
     depth = 0
@@ -94,14 +110,13 @@ def too_deep(source: Source, chunk: str) -> Diagnostic | None:
         if found[1]:
             depth += 1
             if depth > MAX_NESTING:
-                message = f"brackets are nested more than {MAX_NESTING} deep"
-                return Diagnostic("error", _place(source, chunk, found.start()), message)
+                return found.start()
         elif found[2]:
             depth = max(depth - 1, 0)
     return None
 
 
-_UNQUOTED_TILE = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|(?<![\w#!@%$.])(tile\.\w+)')
+_UNQUOTED_TILE = re.compile(_SKIPPED + r"|(?<![\w#!@%$.])(tile\.\w+)")
 
 
 def silent_parse_failure(source: Source, chunk: str) -> Diagnostic:

@@ -43,6 +43,7 @@ BAD_TEXT = [
     ("deep closed regions", "module{" * 8000 + "}" * 8000, "nested more than 500 deep"),
     ("deep attribute", "module attributes {a=" + "[" * 50000 + "]" * 50000 + "} {}", "nested more than 500 deep"),
     ("deep type", "func.func private @f(" + "tuple<" * 30000 + "i1" + ">" * 30000 + ")", "nested more than 500 deep"),
+    ("array of index", 'module attributes {l.a = "array<index: 1>", l.b = array<index: 1>} {}', ":1:51: error: el"),
     ("bytecode cut short", b"ML\xefR", "end of the bytecode"),
     ("bytecode garbage", b"ML\xefR" + bytes(range(256)), "bytecode version"),
     ("custom syntax", "\n  tile.copy_async %a", "<stdin>:2:3: error: tile.copy_async has no custom syntax"),
