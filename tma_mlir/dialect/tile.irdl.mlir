@@ -88,4 +88,25 @@ irdl.dialect @tile {
     %map = irdl.base @tile::@tensor_map
     irdl.attributes {"map" = %map}
   }
+
+  // Blocks until the phase of the given parity of one mbarrier has completed. A phase is the bytes of the loads that
+  // were announced on the mbarrier, and the arrivals it was initialised with.
+  irdl.operation @wait {
+    %mbarrier = irdl.base "!nvgpu.mbarrier.group"
+    %mbarrier_index = irdl.is index
+    %parity = irdl.is i1
+    irdl.operands(mbarrier: %mbarrier, mbarrier_index: %mbarrier_index, parity: %parity)
+  }
+
+  // Closes a bulk async group of the stores that this thread has issued since the last one.
+  irdl.operation @commit_group {
+    irdl.operands()
+  }
+
+  // Blocks until at most `pending` bulk async groups of this thread are open; with the unit attribute `read`, until
+  // they have read shared memory.
+  irdl.operation @wait_group {
+    %pending = irdl.base "#builtin.integer"
+    irdl.attributes {"pending" = %pending}
+  }
 }

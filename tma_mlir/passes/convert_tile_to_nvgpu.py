@@ -22,6 +22,7 @@ from ..dialect.plan_attr import read_plan
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
 from ..lower.completion import announce, complete
+from ..lower.completion_ops import lower_completion_ops
 from ..lower.copy_context import CopyContext
 from ..lower.descriptors import DescriptorPool
 from ..lower.guards import guard_condition
@@ -43,6 +44,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
                 _align(copy, plan)
                 _predicated(CopyContext(copy), plan, pool)
         copy.operation.erase()
+    lower_completion_ops(op)
 
 
 def _align(copy: CopyAsyncOp, plan: CopyPlan) -> None:

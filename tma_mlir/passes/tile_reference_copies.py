@@ -18,6 +18,7 @@ from ..analysis.shared_tiles import placement, raise_alignment
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import CopyAsyncOp
 from ..layout.swizzle import swizzle_period_bytes
+from ..lower.completion_ops import lower_completion_ops
 from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
 from ..plan import CopyRequest
@@ -30,6 +31,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     for count, copy in enumerate(copies_in(op)):
         with copy.operation.context, copy.operation.location:
             _replace(copy, f"{PREFIX}{count}")
+    lower_completion_ops(op)
 
 
 def _replace(copy: CopyAsyncOp, name: str) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from mlir import ir
 
-from ..analysis.ir_access import copies_in
+from ..analysis.ir_access import collect, copies_in
+from ..dialect.completion_ops import COMPLETION_OPS
+from ..dialect.completion_verifier import completion_problems
 from ..dialect.verifier import problems
 from ..errors import TileError, TileErrors
 from .registry import Pass
@@ -18,6 +20,11 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         TileError(copy.operation.location, f"'tile.copy_async' op {message}")
         for copy in copies_in(op)
         for message in problems(copy)
+    ]
+    errors += [
+        TileError(op_.location, f"'{op_.name}' op {message}")
+        for op_ in collect(op, COMPLETION_OPS)
+        for message in completion_problems(op_)
     ]
     if errors:
         raise TileErrors(errors)
