@@ -12,6 +12,7 @@ from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
+from ..errors import TileError
 from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
 from ..layout.layout import AddressSwizzle, Layout
@@ -54,23 +55,58 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
     promotion = DEFAULT_L2_PROMOTION
     if "l2_promotion" in attributes:
         promotion = L2_PROMOTIONS.index(ir.IntegerAttr(attributes["l2_promotion"]).value)
+    global_region = Region(source_starts if is_load else destination_starts, tuple(copy.sizes))
+    shared_region = Region(destination_starts if is_load else source_starts, tuple(inner_sizes))
+    if "cluster_split" in attributes:
+        global_region, shared_region = _one_share(copy, global_region, shared_region)
     return CopyRequest(
         dtype=element,
         direction=Direction.LOAD if is_load else Direction.STORE,
         global_shape=global_shape,
         global_layout=global_layout,
-        global_region=Region(source_starts if is_load else destination_starts, tuple(copy.sizes)),
+        global_region=global_region,
         shared_shape=shared_shape,
         shared_layout=shared_layout,
-        shared_region=Region(destination_starts if is_load else source_starts, tuple(inner_sizes)),
+        shared_region=shared_region,
         shared_swizzle=swizzle,
         shared_base_alignment_bytes=placement(tile, element.bytes).known_alignment_bytes,
         oob_fill=OobFill.NAN if oob == "nan" else OobFill.ZERO,
         in_bounds="in_bounds" in attributes,
+        reduction=ir.StringAttr(attributes["reduce"]).value if "reduce" in attributes else None,
         l2_promotion=promotion,
+        cta_group=ir.IntegerAttr(attributes["cta_group"]).value if "cta_group" in attributes else 1,
+        multicast=copy.multicast_mask is not None,
         variant=ir.StringAttr(attributes["variant"]).value if "variant" in attributes else "auto",
         chip=chip,
     )
+
+
+CLUSTER_RANK = "cluster_rank"
+"""Symbol for the rank of a CTA in its cluster, in copies that a cluster shares."""
+
+
+def _one_share(copy: CopyAsyncOp, global_region: Region, shared_region: Region) -> tuple[Region, Region]:
+    """The slice of a multicast load that one CTA of a cluster issues: the outermost dimension that divides evenly."""
+    parts = ir.IntegerAttr(copy.operation.attributes["cluster_split"]).value
+    rank = Expr.of(Symbol(CLUSTER_RANK, 0, parts - 1, host=False))
+    for position, extent in enumerate(each for each in global_region.extents if each != 1):
+        if extent % parts == 0:
+            share = extent // parts
+            return tuple(_slice(region, position, share, rank) for region in (global_region, shared_region))  # type: ignore[return-value]
+    raise TileError(
+        copy.operation.location,
+        f"'tile.copy_async' op cannot split its sizes {copy.sizes} among {parts} CTAs: none is a multiple of {parts}. "
+        "Drop 'cluster_split' or change the tile",
+    )
+
+
+def _slice(region: Region, position: int, share: int, rank: Expr | int) -> Region:
+    """``region`` cut to ``share`` along its ``position``-th dimension above one, at ``rank * share``."""
+    dimension = [d for d, extent in enumerate(region.extents) if extent != 1][position]
+    starts, extents = list(region.starts), list(region.extents)
+    starts[dimension] = starts[dimension] + rank * share
+    extents[dimension] = share
+    return Region(tuple(starts), tuple(extents))
 
 
 def offset_values(copy: CopyAsyncOp) -> dict[str, ir.Value]:

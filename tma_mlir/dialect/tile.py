@@ -31,8 +31,9 @@ class CopyAsyncOp(ir.OpView):
 
     Offsets and sizes are in elements, one per memref dimension. Optional attributes: ``source_layout``,
     ``destination_layout`` (``#tile.layout`` or ``#tile.atoms``), ``swizzle`` (``#tile.swizzle``, the shared side),
-    ``oob`` (``"zero"``, ``"nan"``), ``in_bounds``, ``l2_promotion`` (0, 64, 128, 256), ``variant``, ``scope``,
-    ``expect_tx`` (the lowering announces the bytes on the mbarrier), ``assume``.
+    ``oob`` (``"zero"``, ``"nan"``), ``in_bounds``, ``l2_promotion`` (0, 64, 128, 256), ``variant``, ``scope``
+    (``"thread"``, ``"warp"``, ``"cta"``), ``expect_tx`` (the lowering announces the bytes on the mbarrier), ``reduce``,
+    ``cache`` (``"evict_last"``, ``"evict_first:0.5"``), ``cta_group`` (1, 2), ``cluster_split``, ``assume``.
     """
 
     OPERATION_NAME = "tile.copy_async"

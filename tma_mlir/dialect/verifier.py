@@ -46,6 +46,7 @@ def problems(op: CopyAsyncOp) -> list[str]:
     found += _region_problems(op, source, destination)
     found += _layout_problems(op, source, destination)
     found += _completion_problems(op, is_load=destination.space == "shared")
+    found += _option_problems(op, is_load=destination.space == "shared")
     return found
 
 
@@ -113,6 +114,31 @@ def _plan(op: CopyAsyncOp, name: str) -> str | None:
     return None if str(op.operation.attributes[name]).startswith("#tile.plan<") else "must be #tile.plan<{...}>"
 
 
+def _cache(op: CopyAsyncOp, name: str) -> str | None:
+    attribute = op.operation.attributes[name]
+    if not isinstance(attribute, ir.StringAttr):
+        return 'must be a string such as "evict_last" or "evict_last:0.5"'
+    policy, _, fraction = attribute.value.partition(":")
+    if policy == "no_allocate":
+        return (
+            "cannot be no_allocate: that is a property of L1, which TMA does not go through, and createpolicy has no "
+            'such priority. Use "evict_first"'
+        )
+    if policy not in CACHE_POLICIES:
+        return "must be one of " + ", ".join(f'"{each}"' for each in CACHE_POLICIES) + ', or one with ":FRACTION"'
+    try:
+        share = float(fraction) if ":" in attribute.value else 1.0
+    except ValueError:
+        share = 0.0
+    return None if 0.0 < share <= 1.0 else f"needs a fraction above 0 and up to 1 after the colon, not '{fraction}'"
+
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+"""What a store can do with the element in memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
+
+CACHE_POLICIES = ("evict_first", "evict_last", "evict_normal", "evict_unchanged")
+"""L2 eviction priorities (PTX ISA, createpolicy)."""
+
 ASSUMPTIONS = ("source_offsets", "destination_offsets", "global_sizes", "global_strides", "global_offset")
 
 OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
@@ -123,8 +149,12 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "in_bounds": _unit,
     "l2_promotion": _integer_of(0, 64, 128, 256),
     "variant": _one_of("auto", "tma", "bulk", "cp_async", "simt"),
-    "scope": _one_of("thread"),
+    "scope": _one_of("thread", "warp", "cta"),
     "expect_tx": _unit,
+    "reduce": _one_of(*REDUCTIONS),
+    "cache": _cache,
+    "cta_group": _integer_of(1, 2),
+    "cluster_split": _integer_of(2, 4, 8, 16),
     "assume": _assume,
     "plan": _plan,
 }
@@ -258,3 +288,17 @@ def _completion_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
         yield "'expect_tx' announces bytes on the mbarrier of a load; a store has none. Drop it"
     if not is_load and "oob" in op.operation.attributes:
         yield "'oob' says what a load reads outside of the tensor; a store writes nothing there. Drop it"
+
+
+def _option_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
+    attributes = op.operation.attributes
+    if is_load and "reduce" in attributes:
+        yield "reduces into global memory only; a load cannot. Drop 'reduce', or swap source and destination"
+    if not is_load and op.multicast_mask is not None:
+        yield "multicasts loads only; a store writes its tile once. Drop the multicast mask"
+    if not is_load and "cta_group" in attributes and _integer(op, "cta_group") == 2:
+        yield "'cta_group' 2 says whose mbarrier a load completes on; a store has none. Drop it"
+    if op.cache_hint is not None and "cache" in attributes:
+        yield "has both a cache hint operand and the attribute 'cache'. Keep one"
+    if "cluster_split" in attributes and op.multicast_mask is None:
+        yield "'cluster_split' divides a multicast load among the CTAs of a cluster. Add a multicast mask, or drop it"

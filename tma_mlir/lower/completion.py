@@ -16,17 +16,21 @@ def announce(context: CopyContext, transaction_bytes: int) -> None:
     nvgpu.mbarrier_arrive_expect_tx(context.op.mbarrier, constant(transaction_bytes), context.op.mbarrier_index)
 
 
-def complete(context: CopyContext, transaction_bytes: int) -> None:
-    """Counts ``transaction_bytes`` that this thread's stores have written.
+def make_visible() -> None:
+    """Orders this thread's stores before what it does next, for ordinary loads and for the async proxy.
 
-    The release fence orders the stores before the relaxed complete_tx, for threads that wait on the mbarrier; the proxy
-    fence does so for tensor cores and TMA that read the tile next.
+    The release fence is for threads that wait on the mbarrier (complete_tx itself is relaxed), the proxy fence for
+    tensor cores and TMA that read the tile next. Every thread that stored needs both.
     """
-    assert context.op.mbarrier is not None
-    assert context.op.mbarrier_index is not None
     nvvm.fence_proxy(
         ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"), space=ir.Attribute.parse("#nvvm.shared_space<cta>")
     )
     llvm.FenceOp(llvm.AtomicOrdering.release, syncscope="block")
+
+
+def complete(context: CopyContext, transaction_bytes: int) -> None:
+    """Counts ``transaction_bytes`` as arrived. What the threads stored must be visible."""
+    assert context.op.mbarrier is not None
+    assert context.op.mbarrier_index is not None
     pointer = mbarrier_pointer(context.op.mbarrier, context.op.mbarrier_index)
     nvvm.mbarrier_complete_tx(pointer, arith.constant(ir.IntegerType.get_signless(32), transaction_bytes))

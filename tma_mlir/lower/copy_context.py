@@ -6,9 +6,9 @@ import functools
 from dataclasses import dataclass
 
 from mlir import ir
-from mlir.dialects import memref
+from mlir.dialects import arith, memref, nvvm
 
-from ..analysis.copy_requests import offset_values
+from ..analysis.copy_requests import CLUSTER_RANK, offset_values
 from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
@@ -54,11 +54,20 @@ class CopyContext:
     def has(self, attribute: str) -> bool:
         return attribute in self.op.operation.attributes
 
+    def string(self, attribute: str) -> str:
+        return ir.StringAttr(self.op.operation.attributes[attribute]).value
+
+    def integer(self, attribute: str, default: int) -> int:
+        return ir.IntegerAttr(self.op.operation.attributes[attribute]).value if self.has(attribute) else default
+
     def value(self, expr: Expr | int) -> int | ir.Value:
         """A plan's expression as a value. Symbols of the tensor are read from the memref."""
         if isinstance(expr, int):
             return expr
         values = offset_values(self.op)
+        if any(symbol.name == CLUSTER_RANK for symbol in expr.symbols()):
+            rank = nvvm.read_ptx_sreg_cluster_ctarank(ir.IntegerType.get_signless(32))
+            values[CLUSTER_RANK] = arith.index_castui(ir.IndexType.get(), rank)
         if any(symbol.name.startswith("global.") for symbol in expr.symbols()):
             values |= self._tensor_values()
         return build(expr, values)

@@ -1,8 +1,8 @@
 """Packing static shared memory in front of dynamic shared memory, so that the dynamic part is aligned.
 
-Assemblers place dynamic shared memory right after the static variables. Some honour its alignment (nvJitLink 13.5, ptxas
-13.0), nvJitLink 13.0 aligns it to 16 bytes whatever is asked, and TMA faults. One static block whose size is a multiple
-of the alignment puts it right everywhere, without a byte more than an honoured alignment takes.
+Assemblers place dynamic shared memory right after the static variables. Some honour its alignment (nvJitLink 13.5,
+ptxas 13.0); nvJitLink 13.0 aligns it to 16 bytes whatever is asked, and TMA faults. One static block whose size is a
+multiple of the alignment puts it right everywhere, without a byte more than an honoured alignment takes.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import arith, llvm, nvvm, scf
@@ -19,19 +18,12 @@ from ..plan import CopyRequest, OobFill
 from .copy_context import CopyContext
 from .index_builder import add, constant, materialize, multiply
 from .pointers import base_pointer, element_pointer
+from .teams import Team, then
 
 Index = int | ir.Value
 
 NAN_PATTERN = 0x7FF7
 """What TMA writes over every 16 bits of an element for a NaN fill (measured on an H200)."""
-
-
-@dataclass(frozen=True)
-class Team:
-    """The threads that copy: this one is ``rank`` of ``size``. A single thread is rank 0 of 1."""
-
-    rank: Index = 0
-    size: Index = 1
 
 
 def emit_thread_copy(
@@ -103,7 +95,11 @@ def _copy_vector(
         value = llvm.load(type_, shared, alignment=vector_bytes)
         llvm.store(value, _global_pointer(context, request, global_index), alignment=vector_bytes)
 
-    _when(inside, store)
+    if inside is None:
+        store()
+        return
+    with then(inside):
+        store()
 
 
 def _load_vector(
@@ -124,7 +120,8 @@ def _load_vector(
             return
         source = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<1>"), pointer)
         # Only 16-byte copies can bypass L1.
-        modifier = ir.Attribute.parse(f"#nvvm.load_cache_modifier<{'cg' if vector_bytes == 16 else 'ca'}>")
+        kind = nvvm.LoadCacheModifierKind
+        modifier = kind.CG if vector_bytes == 16 else kind.CA
         nvvm.cp_async_shared_global(shared, source, vector_bytes, modifier)
 
     def fill() -> None:
@@ -138,16 +135,6 @@ def _load_vector(
         with ir.InsertionPoint(block):
             build()
             scf.yield_([])
-
-
-def _when(condition: ir.Value | None, build: Callable[[], None]) -> None:
-    if condition is None:
-        build()
-        return
-    branch = scf.IfOp(condition)
-    with ir.InsertionPoint(branch.then_block):
-        build()
-        scf.yield_([])
 
 
 def _inside(context: CopyContext, request: CopyRequest, index: Sequence[Index]) -> ir.Value | None:
@@ -200,12 +187,8 @@ def _offset(context: CopyContext, layout: Layout, shape: Sequence, index: Sequen
         parts = _delinearize(flat, [int(extent) for extent in layout.extents])  # type: ignore[arg-type]
     offset: Index = 0
     for part, stride in zip(parts, layout.strides, strict=True):
-        offset = add(offset, _product(part, context.value(stride)))
+        offset = add(offset, multiply(part, context.value(stride)))
     return offset
-
-
-def _product(left: Index, right: Index) -> Index:
-    return multiply(left, right)
 
 
 def _swizzled(pointer: ir.Value, swizzle: AddressSwizzle) -> ir.Value:

@@ -13,7 +13,7 @@ from .descriptors import DescriptorPool
 from .index_builder import materialize
 from .issue_loops import Index, loop_nest, stepped
 from .pointers import base_pointer, element_pointer, mbarrier_pointer
-from .tma_issue import Issue, emit_issue
+from .tma_issue import Issue, cache_hint, emit_issue
 
 
 def emit_tma_copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
@@ -43,9 +43,7 @@ def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: D
             for dimension, start in enumerate(starts)
         ]
         shared = stepped(offset, indices, group.shared_steps_bytes)
-        emit_issue(
-            Issue(map_, descriptor, coordinates, context.tile, shared, context.op.mbarrier, context.op.mbarrier_index)
-        )
+        emit_issue(context, Issue(map_, descriptor, coordinates, shared))
 
     loop_nest(group.loops, emit)
 
@@ -62,13 +60,14 @@ def _emit_bulk(context: CopyContext, group: BulkGroup) -> None:
             context.tile, context.element_bytes, 3, stepped(shared_offset, indices, group.shared_steps_bytes)
         )
         size = arith.constant(ir.IntegerType.get_signless(32), group.size_bytes)
+        hint = cache_hint(context)
         if not context.is_load:
-            nvvm.cp_async_bulk_global_shared_cta(pointer, tile, size)
+            nvvm.cp_async_bulk_global_shared_cta(pointer, tile, size, l2_cache_hint=hint)
             return
         cluster = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<7>"), tile)
         assert context.op.mbarrier is not None
         assert context.op.mbarrier_index is not None
         barrier = mbarrier_pointer(context.op.mbarrier, materialize(context.op.mbarrier_index))
-        nvvm.cp_async_bulk_shared_cluster_global(cluster, pointer, barrier, size)
+        nvvm.cp_async_bulk_shared_cluster_global(cluster, pointer, barrier, size, l2_cache_hint=hint)
 
     loop_nest(group.loops, emit)

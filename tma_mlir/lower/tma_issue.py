@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
 
-from ..dialect.memrefs import read_memref
 from ..dtypes import dtype
 from ..plan import TensorMap
+from .cache_policy import cache_policy
+from .copy_context import CopyContext
 from .descriptors import nvgpu_says
 from .index_builder import add, exact_divide, materialize
 from .pointers import element_offset, element_pointer, mbarrier_pointer
@@ -17,43 +18,49 @@ from .pointers import element_offset, element_pointer, mbarrier_pointer
 
 @dataclass(frozen=True)
 class Issue:
-    """Operands of one instruction. ``coordinates`` are in driver order; loads have an mbarrier, stores have none."""
+    """Operands of one instruction. ``coordinates`` are in driver order, of the descriptor's elements."""
 
     tensor_map: TensorMap
     descriptor: ir.Value
     coordinates: list[int | ir.Value]
-    tile: ir.Value
     shared_offset_bytes: int | ir.Value
-    mbarrier: ir.Value | None
-    mbarrier_index: ir.Value | None
 
 
-def emit_issue(issue: Issue) -> None:
+def emit_issue(context: CopyContext, issue: Issue) -> None:
     """Builds the operation at the current insertion point."""
-    layout = read_memref(issue.tile.type)
-    assert layout is not None
-    if nvgpu_says(issue.tensor_map, layout.element):
-        _emit_nvgpu(issue, layout.element)
+    if nvgpu_says(issue.tensor_map, context.tile_layout.element) and _plain(context):
+        _emit_nvgpu(context, issue)
     else:
-        _emit_nvvm(issue, dtype(layout.element).bytes)
+        _emit_nvvm(context, issue)
 
 
-def _emit_nvgpu(issue: Issue, element: str) -> None:
-    view = _box_view(issue, element)
+def _plain(context: CopyContext) -> bool:
+    """Whether the copy has no option that nvgpu lacks. It has multicast."""
+    return not any(context.has(each) for each in ("reduce", "cache")) and (
+        context.op.cache_hint is None and context.integer("cta_group", 1) == 1
+    )
+
+
+def _emit_nvgpu(context: CopyContext, issue: Issue) -> None:
+    view = _box_view(context, issue)
     coordinates = [materialize(each) for each in issue.coordinates]
-    if issue.mbarrier is None:
+    op = context.op
+    if not context.is_load:
         nvgpu.tma_async_store(view, issue.descriptor, coordinates)
         return
-    nvgpu.tma_async_load(view, issue.mbarrier, issue.descriptor, coordinates, issue.mbarrier_index)
+    nvgpu.tma_async_load(
+        view, op.mbarrier, issue.descriptor, coordinates, op.mbarrier_index, multicast_mask=op.multicast_mask
+    )
 
 
-def _box_view(issue: Issue, element: str) -> ir.Value:
+def _box_view(context: CopyContext, issue: Issue) -> ir.Value:
     """The shared box as the dense memref, in memref order, that the nvgpu operations take."""
+    element = context.tile_layout.element
     shape = list(reversed(issue.tensor_map.box))
     strides = [1]
     for extent in reversed(shape[1:]):
         strides.insert(0, strides[0] * extent)
-    offset = add(element_offset(issue.tile), exact_divide(issue.shared_offset_bytes, dtype(element).bytes))
+    offset = add(element_offset(context.tile), exact_divide(issue.shared_offset_bytes, dtype(element).bytes))
     static = isinstance(offset, int)
     place = f", offset: {offset if static else '?'}" if not static or offset else ""
     type_ = ir.Type.parse(
@@ -61,7 +68,7 @@ def _box_view(issue: Issue, element: str) -> ir.Value:
     )
     return memref.ReinterpretCastOp(
         type_,
-        issue.tile,
+        context.tile,
         [] if static else [offset],
         [],
         [],
@@ -71,18 +78,47 @@ def _box_view(issue: Issue, element: str) -> ir.Value:
     ).result
 
 
-def _emit_nvvm(issue: Issue, element_bytes: int) -> None:
+def _emit_nvvm(context: CopyContext, issue: Issue) -> None:
     i32 = ir.IntegerType.get_signless(32)
-    pointer = element_pointer(issue.tile, element_bytes, 3, issue.shared_offset_bytes)
+    pointer = element_pointer(context.tile, context.element_bytes, 3, issue.shared_offset_bytes)
     descriptor = builtin.unrealized_conversion_cast([ir.Type.parse("!llvm.ptr")], [issue.descriptor])
     coordinates = [
         arith.constant(i32, each) if isinstance(each, int) else arith.index_cast(i32, each)
         for each in issue.coordinates
     ]
-    if issue.mbarrier is None:
-        nvvm.cp_async_bulk_tensor_global_shared_cta(descriptor, pointer, coordinates)
-        return
+    hint = cache_hint(context)
+    if context.is_load:
+        _emit_nvvm_load(context, pointer, descriptor, coordinates, hint)
+    elif context.has("reduce"):
+        kind = ir.Attribute.parse(f"#nvvm.tma_redux_kind<{context.string('reduce')}>")
+        nvvm.cp_async_bulk_tensor_reduce(descriptor, pointer, kind, coordinates, l2_cache_hint=hint)
+    else:
+        nvvm.cp_async_bulk_tensor_global_shared_cta(descriptor, pointer, coordinates, l2_cache_hint=hint)
+
+
+def cache_hint(context: CopyContext) -> ir.Value | None:
+    """The copy's L2 policy as an i64, from its operand or its attribute."""
+    if context.op.cache_hint is not None:
+        return context.op.cache_hint
+    return cache_policy(context.string("cache")) if context.has("cache") else None
+
+
+def _emit_nvvm_load(
+    context: CopyContext, pointer: ir.Value, descriptor: ir.Value, coordinates: list[ir.Value], hint: ir.Value | None
+) -> None:
+    op = context.op
+    assert op.mbarrier is not None
+    assert op.mbarrier_index is not None
+    barrier = mbarrier_pointer(op.mbarrier, op.mbarrier_index)
+    pair = context.integer("cta_group", 1) == 2
     cluster = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<7>"), pointer)
-    assert issue.mbarrier_index is not None
-    barrier = mbarrier_pointer(issue.mbarrier, issue.mbarrier_index)
-    nvvm.cp_async_bulk_tensor_shared_cluster_global(cluster, descriptor, coordinates, barrier, [])
+    nvvm.cp_async_bulk_tensor_shared_cluster_global(
+        cluster,
+        descriptor,
+        coordinates,
+        barrier,
+        [],
+        multicast_mask=op.multicast_mask,
+        l2_cache_hint=hint,
+        group=ir.Attribute.parse("#nvvm.cta_group<cta_2>") if pair else None,
+    )

@@ -8,6 +8,8 @@ tensor map and tensor.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,12 +23,13 @@ from ..chips import DEFAULT_CHIP
 from ..dialect.plan_attr import read_plan
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
-from ..lower.completion import announce, complete
+from ..lower.completion import announce, complete, make_visible
 from ..lower.completion_ops import lower_completion_ops
 from ..lower.copy_context import CopyContext
 from ..lower.descriptors import DescriptorPool
 from ..lower.guards import guard_condition
-from ..lower.thread_copy import Team, emit_thread_copy
+from ..lower.teams import team, then
+from ..lower.thread_copy import emit_thread_copy
 from ..lower.tma_copy import emit_tma_copy
 from ..plan import CopyPlan, plan_copy
 from .registry import Pass
@@ -61,51 +64,44 @@ def _predicated(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> N
     if context.op.predicate is None:
         _copy(context, plan, pool)
         return
-    branch = scf.IfOp(context.op.predicate)
-    with ir.InsertionPoint(branch.then_block):
+    with then(context.op.predicate):
         _copy(context, plan, pool)
-        scf.yield_([])
 
 
 def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
     """Announcement and copy; where the plan has guards, the thread copy on the other side of them."""
     request = copy_request(context.op, DEFAULT_CHIP)
-    transaction = plan.transaction_bytes or request.dtype.bytes * _count(context.op.sizes)
+    workers = team(context.string("scope") if context.has("scope") else "thread")
+    transaction = (plan.transaction_bytes or request.dtype.bytes * math.prod(request.global_region.extents)) * (
+        context.integer("cluster_split", 1)
+    )
+
+    def issue() -> None:
+        emit_tma_copy(context, plan, pool)
+
+    def by_threads(thread_plan: CopyPlan) -> None:
+        emit_thread_copy(
+            context, request, thread_plan.vector_bytes, workers, cp_async=thread_plan.variant == "cp_async"
+        )
+        if context.is_load:
+            make_visible()
+            workers.synchronise()
+            workers.leader(lambda: complete(context, transaction))
+
     if context.is_load and context.has("expect_tx"):
-        announce(context, transaction)
+        workers.leader(lambda: announce(context, transaction))
     if plan.variant in ("simt", "cp_async"):
-        _by_threads(context, plan, transaction)
-        return
-    if not plan.guards:
-        emit_tma_copy(context, plan, pool)
-        return
-    branch = scf.IfOp(guard_condition(context, plan.guards), has_else=True)
-    with ir.InsertionPoint(branch.then_block):
-        emit_tma_copy(context, plan, pool)
-        scf.yield_([])
-    with ir.InsertionPoint(branch.else_block):
-        _by_threads(context, plan_copy(_forced(request, "simt")), transaction)
-        scf.yield_([])
-
-
-def _by_threads(context: CopyContext, plan: CopyPlan, transaction_bytes: int) -> None:
-    request = copy_request(context.op, DEFAULT_CHIP)
-    emit_thread_copy(context, request, plan.vector_bytes, Team(), cp_async=plan.variant == "cp_async")
-    if context.is_load:
-        complete(context, transaction_bytes)
-
-
-def _count(sizes: list[int]) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
-
-
-def _forced(request: Any, variant: str) -> Any:
-    from dataclasses import replace
-
-    return replace(request, variant=variant)
+        by_threads(plan)
+    elif not plan.guards:
+        workers.leader(issue)
+    else:
+        branch = scf.IfOp(guard_condition(context, plan.guards), has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            workers.leader(issue)
+            scf.yield_([])
+        with ir.InsertionPoint(branch.else_block):
+            by_threads(plan_copy(dataclasses.replace(request, variant="simt")))
+            scf.yield_([])
 
 
 PASS = Pass("convert-tile-to-nvgpu", "Lower planned copies to nvgpu and nvvm operations.", run)

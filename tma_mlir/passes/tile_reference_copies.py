@@ -6,11 +6,12 @@ its copies mean, which is what ``tma-run`` compares results with. It has no cubi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, llvm, memref, nvgpu, scf
+from mlir.dialects import arith, llvm, memref, nvgpu
 
 from ..analysis.copy_requests import copy_request
 from ..analysis.ir_access import copies_in
@@ -21,6 +22,7 @@ from ..layout.swizzle import swizzle_period_bytes
 from ..lower.completion_ops import lower_completion_ops
 from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
+from ..lower.teams import team, then
 from ..plan import CopyRequest
 from .registry import Pass
 
@@ -47,9 +49,8 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
     count = 1
     for extent in copy.sizes:
         count *= extent
-    with ir.InsertionPoint(copy.operation):
-        branch = scf.IfOp(copy.predicate) if copy.predicate is not None else None
-    with ir.InsertionPoint(branch.then_block) if branch else ir.InsertionPoint(copy.operation):
+
+    def call() -> None:
         if is_load and "expect_tx" in copy.operation.attributes:
             nvgpu.mbarrier_arrive_expect_tx(copy.mbarrier, constant(count * size), copy.mbarrier_index)
         pointers = [element_pointer(tensor, size, 0), element_pointer(tile, size, 3)]
@@ -59,8 +60,13 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
         numbers = [_i64(each) for each in (*shape, *strides, *global_starts, *shared_starts)]
         declaration = _declare(copy, name, [each.type for each in (*pointers, *numbers)], request)
         llvm.CallOp(None, [*pointers, *numbers], [], [], callee=ir.FlatSymbolRefAttr.get(declaration))
-        if branch:
-            scf.yield_([])
+
+    scope = (
+        ir.StringAttr(copy.operation.attributes["scope"]).value if "scope" in copy.operation.attributes else "thread"
+    )
+    with ir.InsertionPoint(copy.operation):
+        with then(copy.predicate) if copy.predicate is not None else contextlib.nullcontext():
+            team(scope).leader(call)
     copy.operation.erase()
 
 
