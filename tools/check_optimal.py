@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 from tma_mlir.dtypes import dtype
-from tma_mlir.layout import Layout, Swizzle, address_swizzle, atom_layout, row_major
+from tma_mlir.layout import Layout, Swizzle, address_swizzle, atom_layout, row_major, swizzle_mode
 from tma_mlir.plan import CopyRequest, Direction, PlanDeclined, Region, plan_copy
 from tma_mlir.plan.check import check_plan, wanted_pairs
 
@@ -30,7 +30,8 @@ def fewest_instructions(request: CopyRequest, element_bytes: int = 8) -> int | N
     if source is None:
         return None
     positions = np.flatnonzero(source >= 0)
-    span = 0 if request.shared_swizzle is None else 1 << (4 + request.shared_swizzle.bits)
+    mode = swizzle_mode(request.shared_swizzle)
+    span = mode.span_bytes if mode else 0
     rank = np.full(len(source) + 1, -1)
     rank[positions] = np.arange(len(positions))
     cost = np.full(len(positions) + 1, 1 << 30)

@@ -9,6 +9,8 @@ composition, and no products of symbols, which pitches times coordinates are). A
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .expr import Expr, constant, exact_div, known_divisor
 from .layout import Layout
 
@@ -97,7 +99,9 @@ def _fused(modes: DimModes) -> DimModes:
     return fused
 
 
-def slice_modes(modes: DimModes, start: Value, extent: int) -> tuple[list[tuple[int, Value]], Value]:
+def slice_modes(
+    modes: Sequence[tuple[Value, Value]], start: Value, extent: int
+) -> tuple[list[tuple[int, Value]], Value]:
     """Elements ``start .. start + extent`` of one dimension: their modes and the offset of the first.
 
     ``UnevenSliceError`` if they are no single mode nest; ``LayoutError`` if that cannot be told for a symbolic start.

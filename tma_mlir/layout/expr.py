@@ -76,7 +76,7 @@ class Expr:
         return self + Expr.of(other) * -1
 
     def __rsub__(self, other: int | Symbol) -> Expr | int:
-        return -self + other
+        return -self + Expr.of(other)
 
     __radd__ = __add__
     __rmul__ = __mul__

@@ -9,10 +9,11 @@ from . import rules
 from .copy_plan import Condition, IssueGroup
 from .copy_request import CopyRequest, ExplicitDescriptor
 from .declined import PlanDeclined
+from .descriptor_dims import Dim, coordinate
 from .findings import Status
 from .modes import CopyModes, Mode, Value, copy_modes, sorted_and_merged
 from .tensor_map import TensorMap
-from .tensor_search import Dim, Piece, coordinate
+from .tensor_search import Piece
 
 
 def described(

@@ -221,11 +221,11 @@ def _piece_modes(
             mode.shared_bytes = parts[0][1]
             modes.append(mode)
         else:
-            modes += _split_mode(mode, parts)
+            modes += split_mode(mode, parts)
     return modes
 
 
-def _split_mode(mode: Mode, parts: list[tuple[int, int]]) -> list[Mode]:
+def split_mode(mode: Mode, parts: list[tuple[int, int]]) -> list[Mode]:
     """One global mode as several, innermost first, because its parts lie apart in shared memory.
 
     The tensor's end stays exact: it moves to the outermost part if start and limit are multiples of the inner extents;

@@ -12,11 +12,12 @@ from .bulk import plan_bulk_piece
 from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
+from .descriptor_dims import Dim
 from .explicit import plan_explicit
 from .findings import Finding, Status
 from .modes import CopyModes, cut_request, even_parts
 from .tensor_map import TensorMap
-from .tensor_search import Dim, Piece, plan_piece
+from .tensor_search import Piece, plan_piece
 from .threads import plan_cp_async, plan_simt
 
 VARIANTS = ("auto", "tma", "tma_explicit", "bulk", "cp_async", "simt")

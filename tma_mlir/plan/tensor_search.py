@@ -5,36 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from ..layout.expr import Expr, constant, exact_div, known_divisor
+from ..layout.expr import known_divisor
 from ..layout.swizzle import Swizzle
 from . import rules
-from .copy_plan import Condition, Coordinate, IssueGroup
+from .copy_plan import Condition, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .cover import BOX_LIMIT, Chunks, chunks, factors
 from .declined import PlanDeclined
+from .descriptor_dims import Dim, box_dims, coordinate, place
 from .findings import Status
-from .modes import CopyModes, Mode, Value, _split_mode
+from .modes import CopyModes, Mode, split_mode
 from .tensor_map import OobFill, TensorMap
 
 MAX_RANK = 5
-
-
-@dataclass(slots=True)
-class Dim:
-    """One descriptor dimension while it is built. ``start`` over ``denominator`` counts the dimension's steps."""
-
-    box: int
-    step_bytes: Value
-    limit: Value
-    start: Value
-    denominator: int
-    low_safe: bool
-    high_safe: bool
-    dimension: int
-
-    @property
-    def safe(self) -> bool:
-        return self.low_safe and self.high_safe
 
 
 @dataclass(slots=True)
@@ -138,7 +121,7 @@ def _demand(condition: Condition) -> None:
 
 def _cut_run(mode: Mode, inner: int) -> list[Mode]:
     stride = mode.shared_bytes
-    return _split_mode(mode, [(inner, stride), (mode.extent // inner, stride * inner)])
+    return split_mode(mode, [(inner, stride), (mode.extent // inner, stride * inner)])
 
 
 def _element_sizes(request: CopyRequest, run: Mode) -> list[int]:
@@ -281,14 +264,14 @@ def _emit(
     size = request.dtype.bytes
     dims: list[Dim] = []
     for index, boxes in enumerate(chosen):
-        dims += _box_dims(modes[index], boxes, element_bytes if index == 0 else 0, size, 0, False)
+        dims += box_dims(modes[index], boxes, element_bytes if index == 0 else 0, size, 0, False)
     looped = modes[len(chosen) :]
     loops: list[tuple[int, int, int, int]] = []  # extent, dimension, coordinate step, shared step
     shared_offset = copy.shared_offset_bytes
     if chunk is not None:
         mode = looped.pop(0)
         is_run = not chosen
-        partial = _box_dims(mode, chunk.boxes, element_bytes if is_run else 0, size, chunk.position, chunk.windowed)
+        partial = box_dims(mode, chunk.boxes, element_bytes if is_run else 0, size, chunk.position, chunk.windowed)
         shared_step = element_bytes if is_run else mode.shared_bytes
         shared_offset = shared_offset + chunk.position * shared_step
         natural = len(partial) > 1 and partial[0].limit == partial[0].box and partial[0].start == 0
@@ -300,9 +283,9 @@ def _emit(
             loops.append((chunk.count, index, chunk.step // inner, chunk.step * shared_step))
         dims += partial
     for mode in copy.fixed:
-        _place(mode, dims, element_bytes)
+        place(mode, dims, element_bytes)
     for mode in looped:
-        index, step = _place(mode, dims, element_bytes)
+        index, step = place(mode, dims, element_bytes)
         loops.append((mode.extent, index, step, mode.shared_bytes))
     if len(dims) > MAX_RANK:
         raise PlanDeclined((rules.rank(len(dims)).finding,))
@@ -327,109 +310,3 @@ def _emit(
         copy.global_offset_bytes,
     )
     return Piece([tensor_map], [group], [dims], element_bytes)
-
-
-def _box_dims(
-    mode: Mode, boxes: tuple[int, ...], unit_bytes: int, size: int, position: int, windowed: bool
-) -> list[Dim]:
-    """A mode as descriptor dimensions, innermost first; ``unit_bytes`` is the element size if it is the contiguous run.
-
-    Several dimensions tile the mode where its start is a whole number of the inner ones. Otherwise the inner one keeps
-    the start and the outer ones are overlapping windows on it, which is exact only where nothing is outside.
-    """
-    limit, start, denominator, step = mode.limit, mode.start, 1, mode.global_bytes
-    if unit_bytes:
-        limit = _in_units(mode, size, unit_bytes)
-        start, denominator, step = start * size, unit_bytes, unit_bytes
-    start = start + position * denominator
-    if len(boxes) == 1:
-        return [Dim(boxes[0], step, limit, start, denominator, mode.low_safe, mode.high_safe, mode.dimension)]
-    inner = math.prod(boxes[:-1])
-    natural = not windowed and known_divisor(start) % (inner * denominator) == 0
-    natural = natural and (mode.safe or known_divisor(limit) % inner == 0)
-    dims: list[Dim] = []
-    for box in boxes:
-        dims.append(Dim(box, step, box, 0, 1, True, True, -1))
-        step = step * box
-    if natural:
-        last = dims[-1]
-        last.start = exact_div(start, inner * denominator)
-        last.limit = _divided(limit, inner, last.start + last.box)
-        last.low_safe, last.high_safe, last.dimension = mode.low_safe, mode.high_safe, mode.dimension
-    elif mode.safe:
-        dims[0].start, dims[0].denominator, dims[0].limit = start, denominator, limit
-    else:
-        raise PlanDeclined((rules.inside_tensor(False).finding,))
-    return dims
-
-
-def _in_units(mode: Mode, size: int, unit_bytes: int) -> Value:
-    """The run's limit in elements of ``unit_bytes``."""
-    if unit_bytes == size:
-        return mode.limit
-    limit = mode.limit * size
-    if known_divisor(limit) % unit_bytes == 0:
-        return exact_div(limit, unit_bytes)
-    scale = unit_bytes // size
-    if isinstance(mode.limit, int):
-        return -(-mode.limit // scale)
-    return mode.limit  # More elements than there are, none of them reached.
-
-
-def _divided(limit: Value, inner: int, needed: Value) -> Value:
-    if known_divisor(limit) % inner == 0:
-        return exact_div(limit, inner)
-    return -(-limit // inner) if isinstance(limit, int) else needed
-
-
-def _place(mode: Mode, dims: list[Dim], element_bytes: int) -> tuple[int, int]:
-    """Let a mode outside the box move a start coordinate: which dimension, and how far one step moves it.
-
-    Modes inside the tensor move an existing dimension with the largest stride that divides theirs; others keep their
-    own end in a dimension of box 1. Mere steps move the dimension that knows the tensor's end.
-    """
-    if mode.is_step:
-        for index, dim in enumerate(dims):
-            if dim.dimension == mode.dimension and not dim.safe:
-                ratio = step_ratio(mode.global_bytes, dim.step_bytes)
-                if ratio is not None:
-                    return index, ratio
-        raise PlanDeclined((rules.inside_tensor(False).finding,))
-    if mode.safe:
-        best, best_step = None, 0
-        for index, dim in enumerate(dims):
-            ratio = step_ratio(mode.global_bytes, dim.step_bytes) if dim.safe else None
-            if not ratio or (best is not None and (constant(dim.step_bytes) or 0) <= best_step):
-                continue
-            limit = dim.limit + (mode.limit - 1) * ratio
-            if isinstance(limit, int) and limit > rules.INT32:
-                continue
-            best, best_step = (index, ratio, limit), constant(dim.step_bytes) or 0
-        if best is not None:
-            index, ratio, limit = best
-            dim = dims[index]
-            dim.limit, dim.start = limit, dim.start + mode.start * (ratio * dim.denominator)
-            return index, ratio
-    dims.append(Dim(1, mode.global_bytes, mode.limit, mode.start, 1, mode.low_safe, mode.high_safe, mode.dimension))
-    return len(dims) - 1, 1
-
-
-def step_ratio(value: Value, unit: Value) -> int | None:
-    """``value / unit`` if that is a known whole number."""
-    if isinstance(value, int) and isinstance(unit, int):
-        return value // unit if unit > 0 and value % unit == 0 else None
-    if not isinstance(value, Expr) or not isinstance(unit, Expr):
-        return None
-    ratio, rest = divmod(value.terms[0][1] * unit.denominator, unit.terms[0][1] * value.denominator)
-    return ratio if not rest and ratio > 0 and unit * ratio == value else None
-
-
-def coordinate(dim: Dim) -> Coordinate:
-    """The dimension's start as a coordinate in lowest terms."""
-    start, denominator = dim.start, dim.denominator
-    if isinstance(start, Expr):
-        start, denominator = Expr(start.terms), denominator * start.denominator
-        common = math.gcd(denominator, *(coefficient for _, coefficient in start.terms))
-        return Coordinate(exact_div(start, common) if common > 1 else start, denominator // common)
-    common = math.gcd(start, denominator)
-    return Coordinate(start // common, denominator // common)

@@ -124,7 +124,7 @@ def copies(draw) -> CopyRequest:
     )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(copies())
 def test_every_plan_moves_exactly_the_bytes_asked_for(request):
     try:
@@ -177,7 +177,7 @@ def inside(request: CopyRequest) -> bool:
     )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(symbolic_copies())
 def test_plans_with_symbols_are_right_wherever_their_conditions_hold(case):
     request, values = case

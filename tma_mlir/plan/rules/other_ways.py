@@ -1,0 +1,83 @@
+"""What copies without a tensor map demand: ``cp.async.bulk``, ``cp.async``, and plain loads and stores."""
+
+from __future__ import annotations
+
+from ...layout.layout import AddressSwizzle
+from ...layout.swizzle import ADDRESS_SWIZZLES, Swizzle
+from ..copy_plan import Condition
+from .answers import Value, holds, multiple, rule
+
+
+@rule
+def bulk_size(size_bytes: int) -> Condition:
+    """A ``cp.async.bulk`` moves a multiple of 16 bytes (PTX ISA)."""
+    return holds(
+        "bulk size", size_bytes % 16 == 0, f"contiguous run of {size_bytes} B", "a multiple of 16 B", "Pad the run."
+    )
+
+
+@rule
+def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str) -> Condition:
+    """Both addresses of a ``cp.async.bulk`` are multiples of 16 bytes (PTX ISA).
+
+    The offset is from a base aligned to ``known_alignment`` bytes.
+    """
+    remedy = "Start at a 16-byte boundary."
+    if known_alignment % 16:
+        return multiple("bulk address alignment", known_alignment, 16, f"{what} base aligned to", " B", remedy)
+    return multiple("bulk address alignment", offset_bytes, 16, f"{what} byte", " B", remedy)
+
+
+@rule
+def unswizzled(swizzle: Swizzle | None) -> Condition:
+    """A bulk copy without a tensor map does not swizzle (PTX ISA, cp.async.bulk)."""
+    found = f"swizzle {'of another kind' if swizzle is None else swizzle.label}"
+    return holds("unswizzled", swizzle is Swizzle.NONE, found, "none", "Use a tensor map.")
+
+
+@rule
+def known_step(step_bytes: Value) -> Condition:
+    """Loops of bulk copies have constant strides (a limit of this planner, not of the hardware)."""
+    ok = isinstance(step_bytes, int)
+    return holds("known step", ok, f"stride {step_bytes} B", "a constant", "Use a tensor map.")
+
+
+@rule
+def plain_copy(reduction: str | None, multicast: bool, cta_group: int) -> Condition:
+    """Only tensor-map copies are planned as reductions, multicast or for CTA pairs."""
+    wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
+    found = ", ".join(filter(None, wanted))
+    return holds("plain copy", not found, found or "a plain copy", "a plain copy", "Use a tensor map.")
+
+
+@rule
+def swizzle_pattern_known(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
+    """Threads compute swizzled addresses themselves, so the pattern is a known address XOR."""
+    ok = not isinstance(swizzle, Swizzle) or swizzle is Swizzle.NONE or swizzle in ADDRESS_SWIZZLES
+    return holds("swizzle pattern known", ok, f"swizzle {swizzle!r}", "a known address XOR", "Use a tensor map.")
+
+
+@rule
+def cp_async_direction(is_load: bool) -> Condition:
+    """``cp.async`` copies from global to shared memory only (PTX ISA)."""
+    return holds("cp async direction", is_load, "a store" if not is_load else "a load", "a load", "Use plain stores.")
+
+
+@rule
+def cp_async_size(width_bytes: int) -> Condition:
+    """``cp.async`` copies 4, 8 or 16 bytes (PTX ISA)."""
+    return holds(
+        "cp async size", width_bytes in (4, 8, 16), f"vectors of {width_bytes} B", "4, 8 or 16 B", "Align the rows."
+    )
+
+
+@rule
+def cp_async_fill(is_zero: bool) -> Condition:
+    """``cp.async`` fills with zeros only (PTX ISA, src-size)."""
+    return holds("cp async fill", is_zero, "zero fill" if is_zero else "NaN fill", "zero fill", "Fill with zero.")
+
+
+@rule
+def inside_tensor(proven: bool) -> Condition:
+    """A copy without a tensor map neither fills nor clips: its region lies inside the tensor."""
+    return holds("inside tensor", proven, "a region that may leave the tensor", "a region inside", "State in_bounds.")
