@@ -61,13 +61,15 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
         declaration = _declare(copy, name, [each.type for each in (*pointers, *numbers)], request)
         llvm.CallOp(None, [*pointers, *numbers], [], [], callee=ir.FlatSymbolRefAttr.get(declaration))
 
-    scope = (
-        ir.StringAttr(copy.operation.attributes["scope"]).value if "scope" in copy.operation.attributes else "thread"
-    )
-    with ir.InsertionPoint(copy.operation):
-        with then(copy.predicate) if copy.predicate is not None else contextlib.nullcontext():
-            team(scope).leader(call)
+    attributes = copy.operation.attributes
+    scope = ir.StringAttr(attributes["scope"]).value if "scope" in attributes else "thread"
+    with ir.InsertionPoint(copy.operation), _predicated(copy):
+        team(scope).leader(call)
     copy.operation.erase()
+
+
+def _predicated(copy: CopyAsyncOp) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext() if copy.predicate is None else then(copy.predicate)
 
 
 def _extents(tensor: ir.Value) -> tuple[list[int | ir.Value], list[int | ir.Value]]:
