@@ -106,6 +106,7 @@ class ParsedPipeline:
             pm = PassManager(self.anchor)
             pm.enable_verifier(verify)
             self.add_to(pm, verify)
+            _load_nested_dialects(self.steps)
             pm.run(op)
 
 
@@ -258,6 +259,30 @@ def _nest_pass(nest: BoundNest, verify: bool) -> Any:
             pm.run(child)
 
     return run
+
+
+def _load_nested_dialects(steps: Sequence[Step]) -> None:
+    """Loads the dialects that MLIR's passes inside nests with Python passes depend on.
+
+    Those run in a pass manager of their own while the outer one runs, and MLIR aborts when a dialect is loaded then.
+    A run on an empty module loads them beforehand.
+    """
+    from mlir import ir
+    from mlir.passmanager import PassManager
+
+    for text in _nested_upstream(steps):
+        with ir.Location.unknown():
+            PassManager.parse(f"builtin.module({text})").run(ir.Module.create().operation)
+
+
+def _nested_upstream(steps: Sequence[Step]) -> Iterator[str]:
+    """MLIR's own passes inside nests that also hold Python passes, with the anchors around them."""
+    for step in steps:
+        if isinstance(step, BoundNest):
+            upstream = [each for each in step.steps if _is_upstream(each)]
+            if upstream:
+                yield f"{step.anchor}({join(upstream)})"
+            yield from (f"{step.anchor}({text})" for text in _nested_upstream(step.steps))
 
 
 def _children(op: ir.Operation, anchor: str) -> list[ir.Operation]:

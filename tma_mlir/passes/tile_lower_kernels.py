@@ -8,8 +8,9 @@ _TEXT = (
     "tile-expand-arguments,"
     "gpu.module(lower-affine,convert-vector-to-scf,expand-strided-metadata,lower-affine,convert-nvgpu-to-nvvm,"
     "canonicalize,convert-scf-to-cf,convert-vector-to-llvm,convert-index-to-llvm,"
-    "convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1},convert-nvvm-to-llvm,reconcile-unrealized-casts,canonicalize,cse),"
-    "tile-finish-kernels"
+    "convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1},convert-nvvm-to-llvm,reconcile-unrealized-casts,"
+    "canonicalize,cse),"
+    "tile-narrow-loads,tile-finish-kernels"
 )
 
 PIPELINE = Pipeline(
