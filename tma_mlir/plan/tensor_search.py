@@ -12,7 +12,7 @@ from .copy_plan import Condition, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .cover import BOX_LIMIT, Chunks, chunks, factors
 from .declined import PlanDeclined
-from .descriptor_dims import Dim, box_dims, coordinate, place
+from .descriptor_dims import Dim, box_dims, coordinate, place, step_ratio
 from .findings import Status
 from .modes import CopyModes, Mode, split_mode
 from .tensor_map import OobFill, TensorMap
@@ -156,17 +156,18 @@ def _build(
     scale = element_bytes // size
     extents = [m.extent for m in modes]
     extents[0] //= scale
-    outside = [_needs_own_dimension(m, modes[0]) for m in modes]
-    reserved = sum(_needs_own_dimension(m, modes[0]) for m in copy.fixed)
+
+    def reserved(last: int) -> int:
+        """Dimensions that the rest needs if the box takes the modes up to ``last``."""
+        others = (*modes[last + 1 :], *copy.fixed)
+        return sum(_needs_own_dimension(other, modes[: last + 1]) for other in others)
 
     # The longest prefix of the chain that fits whole into the box.
     used, whole, dense = 0, 0, element_bytes
     chosen: list[tuple[int, ...]] = []
     while whole < chain_end:
-        others = reserved + sum(outside[whole + 1 :])
-        found = factors(
-            extents[whole], MAX_RANK - used - others, _multiple_of(whole, element_bytes), _divisor(modes[whole])
-        )
+        free = MAX_RANK - used - reserved(whole)
+        found = factors(extents[whole], free, _multiple_of(whole, element_bytes), _divisor(modes[whole]))
         if found is None or dense * extents[whole] > rules.SHARED_MEMORY_BYTES:
             break
         chosen.append(found)
@@ -176,7 +177,7 @@ def _build(
 
     if whole < chain_end:
         mode = modes[whole]
-        free = MAX_RANK - used - reserved - sum(outside[whole + 1 :])
+        free = MAX_RANK - used - reserved(whole)
         cut = None
         if free > 0:
             cut = chunks(
@@ -204,10 +205,11 @@ def _divisor(mode: Mode) -> int:
     return 0 if mode.safe else math.gcd(known_divisor(mode.limit), known_divisor(mode.start)) or 0
 
 
-def _needs_own_dimension(mode: Mode, run: Mode) -> bool:
+def _needs_own_dimension(mode: Mode, box: list[Mode]) -> bool:
+    """Whether a mode outside the box cannot just move the start of one of the box's dimensions."""
     if mode.is_step:
         return False
-    return not (mode.safe and run.safe and isinstance(mode.global_bytes, int))
+    return not (mode.safe and any(m.safe and step_ratio(mode.global_bytes, m.global_bytes) for m in box))
 
 
 @dataclass(slots=True)
