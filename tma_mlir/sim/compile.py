@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import UnsupportedError
+from .errors import SimulationError, UnsupportedError
+from .liveness import Flow, live_registers
 from .machine import BLOCKED, EXIT, SPLIT
 from .program import Function, Instruction, Module, block_order
 from .types import Type
@@ -55,12 +56,14 @@ def waiting(*names: str):
 
 @dataclass
 class Segment:
-    """``code``: (step, result register, dtype if the register lives on past the segment). ``places`` parallels it."""
+    """``code``: (step, result register, what ``blend`` needs for it). ``places`` parallels it. ``live``: registers that
+    lanes at its start need."""
 
     code: list[tuple[Step, int, Any]] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     terminator: Terminator | None = None
     place: str = ""
+    live: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -122,7 +125,6 @@ def compile_function(module: Module, function: Function, symbols: dict[str, int]
         for instruction in function.blocks[index].instructions:
             for value in instruction.results:
                 compiler.definitions[value] = instruction
-    crossing = _crossing_values(function, order)
     segments: list[Segment] = []
     starts: dict[int, int] = {}
     pieces: list[tuple[int, list[list[Instruction]]]] = []
@@ -130,15 +132,28 @@ def compile_function(module: Module, function: Function, symbols: dict[str, int]
         starts[index] = sum(len(p) for _, p in pieces)
         pieces.append((index, _split(function.blocks[index].instructions)))
     scratch = len(function.value_types)
-    for _, parts in pieces:
-        crossing |= _crossing_parts(parts)
-    for _, parts in pieces:
-        for part in parts:
+    flows: list[Flow] = []
+    for index, parts in pieces:
+        for number, part in enumerate(parts):
             segment = Segment()
+            arguments = function.blocks[index].arguments if number == 0 else ()
+            flow = Flow(arguments)
             for instruction in part[:-1]:
-                _emit(segment, instruction, compiler, crossing, scratch)
-            _finish(segment, part[-1], compiler, crossing, starts, len(segments) + 1, function)
+                _emit(segment, instruction, compiler, scratch)
+                flow.read(instruction.operands)
+                flow.writes.update(instruction.results)
+            _finish(segment, part[-1], compiler, starts, len(segments) + 1, function)
+            flow.read(part[-1].operands)
+            flow.writes.update(part[-1].results)
+            for block, values in part[-1].successors:
+                flow.read(values)
+                flow.successors.append(starts[block])
+            if part[-1].name == "fallthrough" or part[-1].name in WAITING:
+                flow.successors.append(len(segments) + 1)
             segments.append(segment)
+            flows.append(flow)
+    for segment, live in zip(segments, live_registers(flows), strict=True):
+        segment.live = live
     entry = function.blocks[0].arguments
     return Kernel(
         function.name,
@@ -168,44 +183,7 @@ def _split(instructions: list[Instruction]) -> list[list[Instruction]]:
     return parts
 
 
-def _crossing_values(function: Function, order: list[int]) -> set[int]:
-    """Values used in another block than their own: partial writes must keep the other lanes."""
-    home: dict[int, int] = {}
-    for index in order:
-        block = function.blocks[index]
-        for value in block.arguments:
-            home[value] = -1
-        for instruction in block.instructions:
-            for value in instruction.results:
-                home[value] = index
-    crossing: set[int] = {v for v, block in home.items() if block == -1}
-    for index in order:
-        for instruction in function.blocks[index].instructions:
-            used = list(instruction.operands)
-            for _, values in instruction.successors:
-                used.extend(values)
-            crossing.update(v for v in used if home.get(v, -1) != index)
-    return crossing
-
-
-def _crossing_parts(parts: list[list[Instruction]]) -> set[int]:
-    """Values used in a later part of the same block: fronts may part ways in between."""
-    if len(parts) == 1:
-        return set()
-    home: dict[int, int] = {}
-    crossing: set[int] = set()
-    for index, part in enumerate(parts):
-        for instruction in part:
-            used = list(instruction.operands)
-            for _, values in instruction.successors:
-                used.extend(values)
-            crossing.update(v for v in used if v in home and home[v] != index)
-            for value in instruction.results:
-                home[value] = index
-    return crossing
-
-
-def _emit(segment: Segment, instruction: Instruction, c: Compiler, crossing: set[int], scratch: int) -> None:
+def _emit(segment: Segment, instruction: Instruction, c: Compiler, scratch: int) -> None:
     factory = OPERATIONS.get(instruction.name)
     if factory is None:
         raise UnsupportedError(instruction.name, instruction.location)
@@ -214,8 +192,8 @@ def _emit(segment: Segment, instruction: Instruction, c: Compiler, crossing: set
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise UnsupportedError(f"{instruction.name} in this form ({error!r})", instruction.location) from error
     target = instruction.results[0] if instruction.results else scratch
-    keep = blend_type(c.type(target)) if target in crossing else None
-    segment.code.append((step, target, keep))
+    kind = blend_type(c.type(target)) if instruction.results else None
+    segment.code.append((step, target, kind))
     segment.places.append(instruction.location)
 
 
@@ -246,7 +224,6 @@ def _finish(
     segment: Segment,
     last: Instruction,
     c: Compiler,
-    crossing: set[int],
     starts: dict[int, int],
     following: int,
     function: Function,
@@ -260,7 +237,7 @@ def _finish(
         kind = blend_type(c.type(target)) if target is not None else None
         segment.terminator = _waiter_terminator(waiter, target, kind, following)
     else:
-        jumps = [_jump(starts[block], function.blocks[block].arguments, values, c) for block, values in last.successors]
+        jumps = [Jump(starts[block], function.blocks[block].arguments, values, c) for block, values in last.successors]
         segment.terminator = _control(last, jumps, c)
 
 
@@ -271,50 +248,61 @@ def _waiter_terminator(waiter: Waiter, target: int | None, kind: Any, following:
             return BLOCKED
         front.waiting = None
         if target is not None:
-            r[target] = value if front.full else blend(r[target], value, front.mask, kind)
+            kept = target in w.protected
+            r[target] = blend(r[target], value, front.mask, kind) if kept else value
         return following
 
     return run
 
 
-def _jump(start: int, arguments: tuple[int, ...], values: tuple[int, ...], c: Compiler) -> tuple[int, Any]:
-    """(segment, move): ``move(r, mask or None)`` assigns the block arguments for the lanes that jump."""
-    if not values:
-        return start, None
-    kinds = tuple(blend_type(c.type(v)) for v in arguments)
-    if len(values) == 1:
-        source, target, kind = values[0], arguments[0], kinds[0]
+class Jump:
+    """A jump to ``segment`` that assigns the target block's arguments."""
 
-        def move_one(r: list, mask: np.ndarray | None) -> None:
-            r[target] = r[source] if mask is None else blend(r[target], r[source], mask, kind)
+    __slots__ = ("arguments", "kinds", "segment", "values")
 
-        return start, move_one
+    def __init__(self, segment: int, arguments: tuple[int, ...], values: tuple[int, ...], c: Compiler):
+        self.segment = segment
+        self.arguments = arguments
+        self.values = values
+        self.kinds = tuple(blend_type(c.type(v)) for v in arguments)
 
-    def move(r: list, mask: np.ndarray | None) -> None:
-        new = [r[v] for v in values]
-        if mask is None:
-            for target, value in zip(arguments, new, strict=True):
-                r[target] = value
-        else:
-            for target, value, kind in zip(arguments, new, kinds, strict=True):
-                r[target] = blend(r[target], value, mask, kind)
+    def read(self, r: list) -> list:
+        """The values to assign; read before anything is assigned."""
+        return [r[v] for v in self.values]
 
-    return start, move
+    def assign(self, r: list, new: list, mask: np.ndarray, protected: frozenset[int]) -> None:
+        """Assign for the lanes of ``mask``; other lanes keep the ``protected`` registers."""
+        for target, value, kind in zip(self.arguments, new, self.kinds, strict=True):
+            r[target] = blend(r[target], value, mask, kind) if target in protected else value
+
+    def take(self, r: list, w: Warp, front: Front) -> int:
+        """All lanes of the front jump."""
+        if self.values:
+            self.assign(r, [r[v] for v in self.values], front.mask, w.protected)
+        return self.segment
 
 
-def _control(last: Instruction, jumps: list[tuple[int, Any]], c: Compiler) -> Terminator:
+def split(r: list, w: Warp, front: Front, one: Jump, lanes: np.ndarray, other: Jump | int, others: np.ndarray) -> int:
+    """``lanes`` of the front take ``one``, ``others`` take ``other`` (a jump, or stay at a segment)."""
+    segments = w.cta.kernel.segments
+    second = other if isinstance(other, int) else other.segment
+    new_one = one.read(r)
+    new_other = [] if isinstance(other, int) else other.read(r)
+    same = frozenset(one.arguments) if second == one.segment else frozenset()
+    one.assign(r, new_one, lanes, w.protected | segments[second].live)
+    if not isinstance(other, int):
+        other.assign(r, new_other, others, w.protected | segments[one.segment].live | same)
+    if second == one.segment:
+        return second
+    w.split = (one.segment, lanes, second, others)
+    return SPLIT
+
+
+def _control(last: Instruction, jumps: list[Jump], c: Compiler) -> Terminator:
     if last.name in ("llvm.return", "nvvm.exit"):
         return lambda r, w, front: EXIT
     if last.name == "llvm.br":
-        segment, move = jumps[0]
-        if move is None:
-            return lambda r, w, front: segment
-
-        def branch(r: list, w: Warp, front: Front) -> int:
-            move(r, None if front.full else front.mask)
-            return segment
-
-        return branch
+        return jumps[0].take
     if last.name == "llvm.cond_br":
         return _conditional(last, jumps, c)
     if last.name == "llvm.switch":
@@ -322,17 +310,15 @@ def _control(last: Instruction, jumps: list[tuple[int, Any]], c: Compiler) -> Te
     if last.name == "llvm.unreachable":
 
         def unreachable(r: list, w: Warp, front: Front) -> int:
-            from .errors import SimulationError
-
             raise SimulationError("unreachable", f"{w.describe()} reaches llvm.unreachable", last.location)
 
         return unreachable
     raise UnsupportedError(f"terminator {last.name}", last.location)
 
 
-def _conditional(last: Instruction, jumps: list[tuple[int, Any]], c: Compiler) -> Terminator:
+def _conditional(last: Instruction, jumps: list[Jump], c: Compiler) -> Terminator:
     condition = last.operands[0]
-    (then_segment, then_move), (else_segment, else_move) = jumps
+    then, otherwise = jumps
     elected = condition in c.elected
     place = last.location
 
@@ -341,54 +327,35 @@ def _conditional(last: Instruction, jumps: list[tuple[int, Any]], c: Compiler) -
         if value.__class__ is bool:
             taken = front.count if value else 0
         else:
-            lanes = value if front.all else value & front.mask
+            lanes = value & front.mask
             taken = int(np.count_nonzero(lanes))
         if elected:
             w.machine.note_elected_branch(place, w, front, taken)
         if taken == front.count:
-            if then_move is not None:
-                then_move(r, None if front.full else front.mask)
-            return then_segment
+            return then.take(r, w, front)
         if taken == 0:
-            if else_move is not None:
-                else_move(r, None if front.full else front.mask)
-            return else_segment
-        others = front.mask & ~lanes
-        if then_move is not None:
-            then_move(r, lanes)
-        if else_move is not None:
-            else_move(r, others)
-        if then_segment == else_segment:
-            return then_segment
-        w.split = (then_segment, lanes.copy(), else_segment, others)
-        return SPLIT
+            return otherwise.take(r, w, front)
+        return split(r, w, front, then, lanes, otherwise, front.mask & ~lanes)
 
     return branch
 
 
-def _switch(last: Instruction, jumps: list[tuple[int, Any]]) -> Terminator:
+def _switch(last: Instruction, jumps: list[Jump]) -> Terminator:
     operand = last.operands[0]
     cases = last.attributes.get("case_values")
     values = [int(v) for v in np.asarray(cases).reshape(-1)] if cases is not None else []
-    table = {value: index + 1 for index, value in enumerate(values)}
+    table = {value: jumps[index + 1] for index, value in enumerate(values)}
 
     def branch(r: list, w: Warp, front: Front) -> int:
         value = r[operand]
         if isinstance(value, np.ndarray):
             active = value[front.mask]
             first = int(active[0])
-            same = front.mask & (value == first) if first in table else front.mask & ~np.isin(value, values)
+            same = front.mask & (value == first if first in table else ~np.isin(value, values))
             if int(np.count_nonzero(same)) != front.count:
                 # One target's lanes leave, the others come back to this switch.
-                segment, move = jumps[table.get(first, 0)]
-                if move is not None:
-                    move(r, same)
-                w.split = (segment, same, front.segment, front.mask & ~same)
-                return SPLIT
+                return split(r, w, front, table.get(first, jumps[0]), same, front.segment, front.mask & ~same)
             value = first
-        segment, move = jumps[table.get(int(value), 0)]
-        if move is not None:
-            move(r, None if front.full else front.mask)
-        return segment
+        return table.get(int(value), jumps[0]).take(r, w, front)
 
     return branch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -22,9 +23,7 @@ def decode_module(module: Any, kernel: str | None = None) -> Module:
     ``module`` is an ``ir.Module`` (or operation), or the text of one.
     """
     if isinstance(module, str):
-        context = ir.Context()
-        context.allow_unregistered_dialects = True
-        with context:
+        with _context():
             try:
                 return decode_module(ir.Module.parse(module), kernel)
             except ir.MLIRError as error:
@@ -36,6 +35,15 @@ def decode_module(module: Any, kernel: str | None = None) -> Module:
         if kernel is None or kernel in names:
             return _decode_holder(holder)
     raise SimulationError("invalid module", f"no function @{kernel} in the GPU module; lowered to the LLVM dialect?")
+
+
+@functools.cache
+def _context() -> ir.Context:
+    """The context texts are parsed in, made once: it costs as much as decoding a small kernel."""
+    context = ir.Context()
+    context.enable_multithreading(False)
+    context.allow_unregistered_dialects = True
+    return context
 
 
 def _body(op: Any) -> list[Any]:

@@ -85,6 +85,7 @@ class Warp:
         self.groups: dict[Any, AsyncGroups] = {}
         self.wgmma: list[Any] = []
         self.wgmma_open: list[Any] = []
+        self.protected: frozenset[int] = frozenset()
         self.split: tuple[int, np.ndarray, int, np.ndarray] | None = None
         self.blocked_at = -1
         self.unlocked = False

@@ -116,8 +116,13 @@ def _divide(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
+def _nonzero(b: Any) -> Any:
+    """A divisor with zeros (of lanes that do not count) made one, in its own type."""
+    return np.where(b == 0, b.dtype.type(1), b) if isinstance(b, np.ndarray) else b or 1
+
+
 def _divide_arrays(a: Any, b: Any) -> np.ndarray:
-    b = np.where(np.equal(b, 0), 1, b)
+    b = _nonzero(b)
     quotient = np.floor_divide(a, b)
     return quotient + ((np.multiply(quotient, b) != a) & ((np.less(a, 0)) != (b < 0)))
 
@@ -142,8 +147,8 @@ _SIGNED = {
 }
 
 _UNSIGNED = {
-    "llvm.udiv": (lambda a, b: a // b if b else -1, lambda a, b: a // np.where(np.equal(b, 0), 1, b)),
-    "llvm.urem": (lambda a, b: a % b if b else a, lambda a, b: a % np.where(np.equal(b, 0), 1, b)),
+    "llvm.udiv": (lambda a, b: a // b if b else -1, lambda a, b: a // _nonzero(b)),
+    "llvm.urem": (lambda a, b: a % b if b else a, lambda a, b: a % _nonzero(b)),
     "llvm.lshr": (lambda a, b: a >> (b & 63), np.right_shift),
     "llvm.intr.umax": (max, np.maximum),
     "llvm.intr.umin": (min, np.minimum),

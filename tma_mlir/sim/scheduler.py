@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .compile import Segment
+from .compile import Segment, blend
 from .errors import SimulationError
 from .hazards import EarlyRead
 from .machine import BLOCKED, EXIT, SPLIT, Cluster, Front, Machine, Warp
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 QUANTUM = 20_000
 """Segments one warp may run in one turn of schedule 0."""
+NOTHING: frozenset[int] = frozenset()
 STALLS = 64
 """Rounds in which only polling warps run before they are taken to wait for ever."""
 
@@ -84,7 +85,10 @@ def run_cluster(machine: Machine, cluster: Cluster) -> None:
             if w.blocked_at == machine.event and not w.unlocked:
                 continue
             ran = True
+            start = machine.steps
             run_warp(w, QUANTUM if random is None else int(random.integers(1, 12)))
+            if machine.trace is not None:
+                machine.trace.ran(w, start)
             if random is not None:
                 _complete_due(machine)
         live = [w for w in live if w.fronts]
@@ -138,13 +142,14 @@ def run_warp(w: Warp, budget: int) -> None:
         w.front = front
         w.mask, w.all, w.first, w.last = front.mask, front.all, front.first, front.last
         front.full = front.count == w.alive_count
+        w.protected = NOTHING if len(w.fronts) == 1 else _protected(w, front)
         w.full = front.full
         segment = segments[front.segment]
         if segment.code:
             _execute(segment, r, w, front)
         assert segment.terminator is not None
         following = segment.terminator(r, w, front)
-        machine.steps += 1
+        machine.steps += following != BLOCKED
         if following >= 0:
             front.segment = following
             if len(w.fronts) > 1:
@@ -189,6 +194,15 @@ def _pick(w: Warp) -> Front:
     return ordered[0]
 
 
+def _protected(w: Warp, front: Front) -> frozenset[int]:
+    """Registers that the warp's other fronts still need."""
+    segments = w.cta.kernel.segments
+    others = tuple(f.segment for f in w.fronts if f is not front)
+    if len(others) == 1:
+        return segments[others[0]].live
+    return frozenset().union(*(segments[index].live for index in others))
+
+
 def _merge(w: Warp, front: Front) -> None:
     """Join ``front`` with another front at the same segment that has not arrived at a barrier yet."""
     if front.token is not None:
@@ -204,16 +218,15 @@ def _merge(w: Warp, front: Front) -> None:
 def _execute(segment: Segment, r: list, w: Warp, front: Front) -> None:
     code = iter(segment.code)
     try:
-        if front.full:
+        protected = w.protected
+        if not protected:
             for step, target, _ in code:
                 r[target] = step(r, w)
         else:
-            from .compile import blend
-
             mask = front.mask
-            for step, target, keep in code:
+            for step, target, kind in code:
                 value = step(r, w)
-                r[target] = value if keep is None else blend(r[target], value, mask, keep)
+                r[target] = blend(r[target], value, mask, kind) if target in protected else value
     except SimulationError:
         raise
     except Exception as error:

@@ -22,7 +22,9 @@ class Trace:
         self.machine = machine
         self.events: list[dict[str, Any]] = []
         self.named: dict[tuple[int, int, int], int] = {}
-        self.waiting: dict[tuple[int, int], tuple[int, str, str]] = {}
+        self.threads: set[tuple[int, int]] = set()
+        self.reasons: dict[tuple[int, int], tuple[str, str]] = {}
+        self.waits: dict[tuple[int, int], tuple[int, str, str]] = {}
 
     def _process(self, block_id: tuple[int, int, int]) -> int:
         number = self.named.get(block_id)
@@ -37,27 +39,28 @@ class Trace:
     def _thread(self, w: Warp) -> tuple[int, int]:
         process = self._process(w.cta.block_id)
         key = (process, w.number)
-        if key not in self.waiting:
-            self.waiting[key] = (-1, "", "")
+        if key not in self.threads:
+            self.threads.add(key)
             self._meta(process, w.number, "thread_name", f"warp {w.number}")
         return key
 
     def ran(self, w: Warp, start: int) -> None:
-        """The warp ran from step ``start`` to now."""
-        process, thread = self._thread(w)
+        """The warp had a turn from step ``start`` to now; it may have waited all the time."""
+        key = self._thread(w)
         now = self.machine.steps
-        since, what, place = self.waiting[process, thread]
-        if since >= 0 and start > since:
-            self._slice(process, thread, f"wait: {what}", since, start - since, {"source": place})
-        self.waiting[process, thread] = (-1, "", "")
         if now > start:
-            self._slice(process, thread, "run", start, now - start, {})
+            wait = self.waits.pop(key, None)
+            if wait is not None and start > wait[0]:
+                self._slice(*key, f"wait: {wait[1]}", wait[0], start - wait[0], {"source": wait[2]})
+            self._slice(*key, "run", start, now - start, {})
+        reason = self.reasons.pop(key, None)
+        if reason is not None and key not in self.waits:
+            self.waits[key] = (now, *reason)
 
     def blocked(self, w: Warp, front: Front) -> None:
-        """The warp starts to wait."""
-        key = self._thread(w)
+        """The warp starts, or goes on, to wait."""
         if front.waiting is not None:
-            self.waiting[key] = (self.machine.steps, front.waiting.what, front.waiting.location)
+            self.reasons[self._thread(w)] = (front.waiting.what, front.waiting.location)
 
     def issue(self, transfer: Transfer) -> None:
         process, thread = self._thread(transfer.issuer)

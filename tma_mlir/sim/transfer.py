@@ -64,12 +64,13 @@ def finish(machine: Machine, transfer: Transfer) -> None:
 class AsyncGroups:
     """Bulk or cp.async groups of one thread (or warp). Group n (from 1) holds the copies before the n-th commit."""
 
-    __slots__ = ("component", "groups", "open")
+    __slots__ = ("component", "done", "groups", "open")
 
     def __init__(self, cluster: Cluster):
         self.component = cluster.new_component()
         self.open: list[Transfer] = []
         self.groups: list[list[Transfer]] = []
+        self.done = 0
 
     @property
     def current(self) -> int:
@@ -83,9 +84,10 @@ class AsyncGroups:
     def complete_through(self, pending_allowed: int) -> int | None:
         """Number of leading groups when at most ``pending_allowed`` of the latest may be pending; None if not yet."""
         leading = max(0, len(self.groups) - pending_allowed)
-        for group in self.groups[:leading]:
+        while self.done < leading:
+            group = self.groups[self.done]
             if not all(t.done for t in group):
                 return None
-        for group in self.groups[:leading]:
             group.clear()
+            self.done += 1
         return leading
