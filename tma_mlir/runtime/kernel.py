@@ -283,7 +283,7 @@ class Kernel:
             return
         with self._lock:
             _bounded(self._specialisations, SPECIALISATIONS)
-            self._specialisations[(special.launcher.device, static)] = special
+            self._specialisations[(keys.places(*arguments), static)] = special
             self._fast[types] = self._keys = keys
 
     def _prepare(
@@ -292,19 +292,18 @@ class Kernel:
         """A launch for known types, shapes and strides with new addresses or scalars; None if something is new, or
         wrong, which the slow path then says in full. ``key``: what ``keys`` read, where they could."""
         try:
-            types = tuple(map(type, arguments))
-            if key is None or self._fast.get(types) is not keys:  # not the types of the launch before
-                known = self._fast.get(types)
-                if known is None:
-                    return None
+            known = self._fast.get(tuple(map(type, arguments)))
+            if known is None:
+                return None
+            if key is None or known is not keys:  # not the types of the launch before
                 keys = self._keys = known
                 key = keys.key(extent, block, *arguments)
                 found = self._ready.get(key)
                 if found is not None:
                     return found
-            place, *others = keys.places(*arguments)
-            special = self._specialisations.get((place, keys.static(key)))
-            if special is None or any(other != place for other in others):
+            places = keys.places(*arguments)
+            special = self._specialisations.get((places, keys.static(key)))
+            if special is None:
                 return None
             values = list(arguments)
             for index, position in keys.addresses:

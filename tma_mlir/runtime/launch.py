@@ -13,7 +13,7 @@ import numpy as np
 
 from . import driver
 from .module import Function
-from .tensor_maps import SIZE, Descriptor
+from .tensor_maps import SIZE, DescriptorBlock
 
 Dim3 = tuple[int, int, int]
 
@@ -108,17 +108,15 @@ class Launcher:
                 driver.cuda().cuLaunchKernel, function.handle, *shape.grid, *shape.block, shape.shared_bytes
             )
 
-    def prepare(self, descriptors: Sequence[tuple[Descriptor, int]], words: Sequence[int]) -> Prepared:
-        """``descriptors`` with the address each is for; ``words`` as unsigned 64-bit values."""
+    def prepare(self, descriptors: DescriptorBlock, addresses: Sequence[int], words: Sequence[int]) -> Prepared:
+        """``addresses`` of the descriptors; ``words`` as unsigned 64-bit values."""
         try:
             storage, position, base = self._free.pop()
         except IndexError:
             storage, position, base = self._new_slab()
-        target = position
-        for descriptor, address in descriptors:
-            descriptor.write(storage, target, base + target, address)
-            target += SIZE
-        self._pack(storage, target, *words)
+        if addresses:
+            descriptors.write(storage, position, base + position, addresses)
+        self._pack(storage, position + self._words_at, *words)
         return Prepared(self, base + position + self._pointers_at, storage)
 
     def _new_slab(self) -> tuple[memoryview, int, int]:

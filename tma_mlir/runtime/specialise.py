@@ -14,21 +14,22 @@ from .arrays import ArrayView
 from .binding import Value, parameter_words, pointer_of, symbol_values
 from .launch import Launcher, Prepared, Shape
 from .module import Function
-from .tensor_maps import Descriptor, make
+from .tensor_maps import DescriptorBlock, make
 
 
 @dataclass(frozen=True)
 class Specialisation:
     """What ``prepare`` needs.
 
-    ``scalars``: the user arguments that are numbers. ``descriptors``: (encoded once, user argument, bytes from that
-    argument's pointer to the descriptor's address). ``words``: the parameters after the descriptors as (user argument
-    or None, value): the argument's pointer or number plus ``value``, or ``value`` alone.
+    ``scalars``: the user arguments that are numbers. ``targets``: for each descriptor its user argument, and the bytes
+    from that argument's pointer to the descriptor's address. ``words``: the parameters after the descriptors as (user
+    argument or None, value): the argument's pointer or number plus ``value``, or ``value`` alone.
     """
 
     launcher: Launcher
     scalars: tuple[tuple[int, DType], ...]
-    descriptors: tuple[tuple[Descriptor, int, int], ...]
+    descriptors: DescriptorBlock
+    targets: tuple[tuple[int, int], ...]
     words: tuple[tuple[int | None, int], ...]
 
     def prepare(self, arguments: Sequence[Any]) -> Prepared | None:
@@ -39,18 +40,18 @@ class Specialisation:
         values = list(arguments)
         for index, kind in self.scalars:
             values[index] = int.from_bytes(scalars.to_bytes(values[index], kind), "little")
-        targets = [(descriptor, values[index] + offset) for descriptor, index, offset in self.descriptors]
-        for _, address in targets:
+        addresses = [values[index] + offset for index, offset in self.targets]
+        for address in addresses:
             if address % 16 or not address:
                 return None
         words = [constant if index is None else values[index] + constant for index, constant in self.words]
-        return self.launcher.prepare(targets, words)
+        return self.launcher.prepare(self.descriptors, addresses, words)
 
 
 def specialise(signature: KernelSignature, function: Function, shape: Shape, values: Sequence[Value]) -> Specialisation:
     """Checks every rule and encodes the descriptors; raises ``DescriptorError``."""
     symbols = symbol_values(signature, values)
-    descriptors = []
+    descriptors, targets = [], []
     for position, wanted in enumerate(signature.tensor_maps):
         argument, array = signature.arguments[wanted.argument], values[wanted.argument]
         assert isinstance(argument, MemRefArgument)
@@ -58,7 +59,8 @@ def specialise(signature: KernelSignature, function: Function, shape: Shape, val
         pointer = pointer_of(argument, array)
         made = make(signature.name, position, wanted, symbols, pointer, function.device)
         offset = pointer - array.pointer + int(made.tensor_map.base_offset_bytes)  # type: ignore[arg-type]
-        descriptors.append((made, wanted.argument, offset))
+        descriptors.append(made)
+        targets.append((wanted.argument, offset))
     words: list[tuple[int | None, int]] = []
     for index, (argument, value) in enumerate(zip(signature.arguments, values, strict=True)):
         if isinstance(argument, ScalarArgument):
@@ -71,7 +73,7 @@ def specialise(signature: KernelSignature, function: Function, shape: Shape, val
         words += [(None, number) for number in expanded[pointers:]]
     launcher = Launcher(function, shape, len(descriptors), len(words))
     numbers = tuple((i, a.dtype) for i, a in enumerate(signature.arguments) if isinstance(a, ScalarArgument))
-    return Specialisation(launcher, numbers, tuple(descriptors), tuple(words))
+    return Specialisation(launcher, numbers, DescriptorBlock.of(descriptors), tuple(targets), tuple(words))
 
 
 def scalars_in_descriptors(signature: KernelSignature) -> frozenset[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..compile.signature import TensorMapArgument
@@ -42,24 +42,44 @@ def evaluated(tensor_map: TensorMap, symbols: Mapping[str, int]) -> TensorMap:
 @dataclass(frozen=True)
 class Descriptor:
     """An encoded tensor map. ``data``: its 128 bytes for the address it was made for; ``tensor_map``: all numbers;
-    ``needs_repair``: the driver's encoder gets this one wrong.
-
-    ``write`` makes it for another address, at a third of the price of encoding again.
-    """
+    ``needs_repair``: the driver's encoder gets this one wrong."""
 
     tensor_map: TensorMap
     data: bytes
     needs_repair: bool = False
 
-    def write(self, memory: memoryview, position: int, target: int, address: int) -> None:
-        """Puts the descriptor for ``address`` (a multiple of 16) into ``memory`` from byte ``position``, which lies at
-        ``target``."""
-        memory[position : position + SIZE] = self.data
-        code = driver.tensor_map_calls()[1](target, address)
-        if code:
-            raise _refusal("cuTensorMapReplaceAddress", code, self.tensor_map, address)
-        if self.needs_repair:
-            memory[position + REPAIRED_BYTE] &= REPAIR_MASK
+
+@dataclass(frozen=True)
+class DescriptorBlock:
+    """A kernel's descriptors side by side, to be written for other addresses at a third of the price of encoding.
+
+    ``data``: as first encoded. ``repairs``: bytes of it that the driver's encoder gets wrong.
+    """
+
+    maps: tuple[TensorMap, ...]
+    data: bytes
+    repairs: tuple[int, ...]
+
+    @staticmethod
+    def of(descriptors: Sequence[Descriptor]) -> DescriptorBlock:
+        return DescriptorBlock(
+            tuple(descriptor.tensor_map for descriptor in descriptors),
+            b"".join(descriptor.data for descriptor in descriptors),
+            tuple(i * SIZE + REPAIRED_BYTE for i, descriptor in enumerate(descriptors) if descriptor.needs_repair),
+        )
+
+    def write(self, memory: memoryview, position: int, target: int, addresses: Sequence[int]) -> None:
+        """Puts the descriptors for ``addresses`` (multiples of 16) into ``memory`` from byte ``position``, which lies
+        at ``target``."""
+        memory[position : position + len(self.data)] = self.data
+        replace_address = driver.tensor_map_calls()[1]
+        for index, address in enumerate(addresses):
+            code = replace_address(target, address)
+            if code:
+                raise _refusal("cuTensorMapReplaceAddress", code, self.maps[index], address)
+            target += SIZE
+        for byte in self.repairs:
+            memory[position + byte] &= REPAIR_MASK
 
 
 def describe(tensor_map: TensorMap, address: int) -> str:

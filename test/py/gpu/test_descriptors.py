@@ -9,7 +9,7 @@ from tma_mlir.dtypes import DRIVER_BYTES
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, driver
 from tma_mlir.runtime.descriptor_rules import violations
-from tma_mlir.runtime.tensor_maps import DescriptorCache, encode
+from tma_mlir.runtime.tensor_maps import DescriptorBlock, DescriptorCache, encode
 
 BASE = 1 << 20
 MAP = TensorMap("FLOAT16", (512, 64, 8), (1024, 65536), (64, 8, 2), (1, 1, 1), Swizzle.B128)
@@ -27,7 +27,7 @@ def rewritten(descriptor, address):
     raw = (c_char * 256)()
     start = -addressof(raw) % 128
     memory = memoryview(raw).cast("B")
-    descriptor.write(memory, start, addressof(raw) + start, address)
+    DescriptorBlock.of([descriptor]).write(memory, start, addressof(raw) + start, [address])
     return bytes(memory[start : start + 128])
 
 
