@@ -32,6 +32,8 @@ def completion_problems(op: ir.Operation) -> Iterator[str]:
 def _wait_group_problems(op: ir.Operation) -> Iterator[str]:
     pending = op.attributes["pending"]
     if not isinstance(pending, ir.IntegerAttr) or str(pending.type) != "i64" or not 0 <= pending.value < 2**31:
-        yield f"attribute 'pending' must be the number of groups that may stay open, as 0 : i64 or more; found {pending}"
+        yield (
+            f"attribute 'pending' must be the number of groups that may stay open, as 0 : i64 or more; found {pending}"
+        )
     if "read" in op.attributes and not isinstance(op.attributes["read"], ir.UnitAttr):
         yield f"attribute 'read' is a flag and takes no value; found {op.attributes['read']}"

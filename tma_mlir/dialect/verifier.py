@@ -85,6 +85,14 @@ def _unit(op: CopyAsyncOp, name: str) -> str | None:
     return None if isinstance(op.operation.attributes[name], ir.UnitAttr) else "is a flag and takes no value"
 
 
+def _bytes(op: CopyAsyncOp, name: str) -> str | None:
+    # The count of transactions in an mbarrier has 20 bits (PTX ISA, tx-count).
+    if "expect_tx" not in op.operation.attributes:
+        return "is what 'expect_tx' announces, which is missing"
+    value = _integer(op, name)
+    return None if value is not None and 0 < value < 2**20 else "must be a number of bytes below 1048576"
+
+
 def _layout(op: CopyAsyncOp, name: str) -> str | None:
     attribute = op.operation.attributes[name]
     if LayoutAttr.isinstance(attribute) or AtomsAttr.isinstance(attribute):
@@ -151,6 +159,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "variant": _one_of("auto", "tma", "bulk", "cp_async", "simt"),
     "scope": _one_of("thread", "warp", "cta"),
     "expect_tx": _unit,
+    "announce_bytes": _bytes,
     "reduce": _one_of(*REDUCTIONS),
     "cache": _cache,
     "cta_group": _integer_of(1, 2),

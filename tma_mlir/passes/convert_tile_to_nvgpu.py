@@ -89,7 +89,7 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
             workers.leader(lambda: complete(context, transaction))
 
     if context.is_load and context.has("expect_tx"):
-        workers.leader(lambda: announce(context, transaction))
+        workers.leader(lambda: announce(context, context.integer("announce_bytes", transaction)))
     if plan.variant in ("simt", "cp_async"):
         by_threads(plan)
     elif not plan.guards:

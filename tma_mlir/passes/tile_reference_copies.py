@@ -52,7 +52,9 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
 
     def call() -> None:
         if is_load and "expect_tx" in copy.operation.attributes:
-            nvgpu.mbarrier_arrive_expect_tx(copy.mbarrier, constant(count * size), copy.mbarrier_index)
+            attributes = copy.operation.attributes
+            announced = attributes["announce_bytes"].value if "announce_bytes" in attributes else count * size
+            nvgpu.mbarrier_arrive_expect_tx(copy.mbarrier, constant(announced), copy.mbarrier_index)
         pointers = [element_pointer(tensor, size, 0), element_pointer(tile, size, 3)]
         if is_load:
             pointers.append(mbarrier_pointer(copy.mbarrier, copy.mbarrier_index))

@@ -14,7 +14,7 @@
 // CHECK: nvvm.cp.async.bulk.wait_group 1 {read}
 // CHECK-NOT: tile.
 
-// PTX: mbarrier.try_wait.parity.b64
+// PTX: mbarrier.try_wait.parity.shared.b64
 // PTX: cp.async.bulk.commit_group;
 // PTX: cp.async.bulk.wait_group {{[^ ]*}}3;
 // PTX: cp.async.bulk.wait_group.read {{[^ ]*}}1;

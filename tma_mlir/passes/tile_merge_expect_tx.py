@@ -1,0 +1,138 @@
+"""``tile-merge-expect-tx``: loads of one phase are announced together, by one arrival before the first of them.
+
+Loads with ``expect_tx`` in one block, on the same mbarrier and under the same predicate, belong to one phase unless
+something in between waits or arrives on the mbarrier. Announced one by one they would be as many arrivals, and the
+first could complete the phase before the second is announced. The first load gets ``announce_bytes``, the sum; the
+others lose ``expect_tx``.
+
+Where the mbarrier is seen to expect at least as many arrivals as there are announcements they are left alone: then each
+of them was counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mlir import ir
+
+from ..analysis.index_facts import facts_of
+from ..analysis.ir_access import collect, copies_in, enclosing
+from ..diagnostics import remark
+from ..dialect.memrefs import read_memref
+from ..dialect.plan_attr import read_plan
+from ..dialect.tile import CopyAsyncOp
+from ..dtypes import dtype
+from .registry import Pass
+
+ANNOUNCE = "announce_bytes"
+
+_BARRIER_TYPE = "!nvgpu.mbarrier.group"
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    announcing = [copy for copy in copies_in(op) if _announces(copy)]
+    blocks: dict[ir.Block, None] = {copy.operation.block: None for copy in announcing}
+    for block in blocks:
+        for phase in _phases(block):
+            if len(phase) > 1:
+                _merge(phase)
+
+
+def _announces(copy: CopyAsyncOp) -> bool:
+    """Whether the copy announces bytes of its own. Nothing is copied, or announced, by an empty one."""
+    attributes = copy.operation.attributes
+    if "expect_tx" not in attributes or ANNOUNCE in attributes or copy.mbarrier is None:
+        return False
+    return 0 not in copy.sizes
+
+
+def _phases(block: ir.Block) -> Iterator[list[CopyAsyncOp]]:
+    """Announcing copies of ``block`` in groups of one phase, in order."""
+    open_: dict[tuple[Any, ...], list[CopyAsyncOp]] = {}
+    for op in block.operations:
+        operation = op.operation
+        if operation.name == CopyAsyncOp.OPERATION_NAME:
+            if _announces(operation.opview):
+                open_.setdefault(_key(operation.opview), []).append(operation.opview)
+            continue
+        if _may_change_phase(operation):
+            yield from open_.values()
+            open_ = {}
+    yield from open_.values()
+
+
+def _key(copy: CopyAsyncOp) -> tuple[Any, ...]:
+    index, predicate = copy.mbarrier_index, copy.predicate
+    assert index is not None
+    constant = facts_of(index).constant
+    attributes = copy.operation.attributes
+    scope = str(attributes["scope"]) if "scope" in attributes else ""
+    return (copy.mbarrier, index if constant is None else constant, predicate, scope)
+
+
+def _may_change_phase(op: ir.Operation) -> bool:
+    """Whether ``op``, or something inside it, waits or arrives on an mbarrier, or may do so in a function."""
+    found = False
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        name = inner.name
+        if name in ("nvgpu.mbarrier.create", "nvgpu.mbarrier.get"):
+            return ir.WalkResult.ADVANCE
+        touches = any(str(operand.type).startswith(_BARRIER_TYPE) for operand in inner.operands)
+        if touches or name.startswith("nvvm.mbarrier") or name in ("func.call", "llvm.call", "llvm.inline_asm"):
+            found = True
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def _merge(phase: list[CopyAsyncOp]) -> None:
+    first = phase[0].operation
+    arrivals = _expected_arrivals(phase[0])
+    if arrivals is not None and arrivals >= len(phase):
+        remark(
+            first.location,
+            f"{len(phase)} announcements on one mbarrier stay apart: it expects {arrivals} arrivals. Initialise it "
+            "with one arrival for all of them to have them merged",
+        )
+        return
+    total = sum(transaction_bytes(copy) for copy in phase)
+    first.attributes[ANNOUNCE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, first.context), total)
+    for copy in phase[1:]:
+        del copy.operation.attributes["expect_tx"]
+    remark(first.location, f"announces the {total} bytes of {len(phase)} copies at once")
+
+
+def transaction_bytes(copy: CopyAsyncOp) -> int:
+    """Bytes that the copy completes on its mbarrier: the plan's number, without a plan those of its sizes."""
+    attributes = copy.operation.attributes
+    planned = read_plan(attributes["plan"]).transaction_bytes if "plan" in attributes else 0
+    memref = read_memref(copy.source.type)
+    assert memref is not None
+    if not planned:
+        return math.prod(copy.sizes) * dtype(memref.element).bytes
+    # A plan covers the part that one CTA of the cluster issues; all parts arrive here.
+    parts = ir.IntegerAttr(attributes["cluster_split"]).value if "cluster_split" in attributes else 1
+    return planned * parts
+
+
+def _expected_arrivals(copy: CopyAsyncOp) -> int | None:
+    """The largest count that the mbarrier group is initialised with; None where it is not seen."""
+    function = enclosing(copy.operation, "gpu.func", "func.func")
+    if function is None:
+        return None
+    counts = [
+        facts_of(init.operands[1]).constant
+        for init in collect(function, ("nvgpu.mbarrier.init",))
+        if init.operands[0] == copy.mbarrier
+    ]
+    known = [count for count in counts if count is not None]
+    return max(known) if known and len(known) == len(counts) else None
+
+
+PASS = Pass("tile-merge-expect-tx", "Announce the bytes of all loads of one phase at once.", run)
