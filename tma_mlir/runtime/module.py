@@ -11,6 +11,9 @@ from . import driver
 from .errors import CudaError, RuntimeFault, Unloaded
 
 PORTABLE_CLUSTER = 8
+PARAMETER_INFO_DRIVER = 12040
+"""``cuFuncGetParamInfo`` came with CUDA 12.4."""
+
 MAX_PARAMETERS = 4096
 """Bytes, and so at most the number, of kernel parameters that every chip takes (CUDA programming guide)."""
 
@@ -114,15 +117,17 @@ def parameter_sizes(signature: KernelSignature) -> list[int]:
 
 def _check_parameters(handle: Any, signature: KernelSignature) -> None:
     """Compares the cubin's parameters with the signature's: a wrong pair would read past the arguments."""
+    if driver.driver_version() < PARAMETER_INFO_DRIVER:
+        return
     wanted = parameter_sizes(signature)
     found = []
     for index in range(MAX_PARAMETERS):
         try:
             found.append(int(driver.call("cuFuncGetParamInfo", handle, index)[1]))
         except CudaError as error:
-            if error.name != "CUDA_ERROR_INVALID_VALUE":  # past the last one; anything else: a driver before 12.4
-                return
-            break
+            if error.name != "CUDA_ERROR_INVALID_VALUE":
+                raise
+            break  # past the last one
     if found != wanted:
         raise RuntimeFault(
             f"kernel {signature.name!r} has parameters of {found} B, its signature says {wanted} B: the cubin and the "

@@ -38,9 +38,9 @@ def choose_device(kernel: str, views: Iterable[ArrayView], order: Order) -> int:
     Enables peer access to arrays on other GPUs; raises ``ArgumentTypeError`` where that is impossible or the choice
     is open.
     """
-    places = {_ordinal(view) for view in views if view.device != HOST}
     if driver.device_count() == 1:
         return 0
+    places = {_ordinal(view) for view in views if view.device != HOST}
     chosen = _stream_device(order.stream) if order.given else None
     if chosen is None and len(places) == 1:
         (chosen,) = places
