@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
+import io
 import json
 import zipfile
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compile import signature as signature_types
@@ -31,8 +31,8 @@ _TYPES = {
 _TYPES["Resources"] = Resources
 
 
-def write(kernel: Kernel, path: Path) -> None:
-    """Writes ``kernel`` to ``path``; the same kernel gives the same bytes."""
+def pack(kernel: Kernel) -> bytes:
+    """``kernel`` as the content of a file; the same kernel gives the same bytes."""
     recipe = {
         "format": FORMAT,
         "chip": kernel.chip,
@@ -40,28 +40,30 @@ def write(kernel: Kernel, path: Path) -> None:
         "resources": to_json(kernel.resources),
         "plans": to_json(kernel.plans),
     }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
         for name, data in (
             ("kernel.json", json.dumps(recipe, indent=1).encode()),
             ("kernel.cubin", kernel.cubin),
             ("kernel.ptx", kernel.ptx.encode()),
         ):
             file.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
 
 
-def read(path: Path) -> Kernel:
-    """The kernel in ``path``; raises ``ValueError`` if the file is none."""
+def unpack(data: bytes, name: str = "this") -> Kernel:
+    """The kernel that ``pack`` made ``data`` of; raises ``ValueError`` if it is none. ``name`` is for messages."""
     from .kernel import Kernel
 
     try:
-        with zipfile.ZipFile(path) as file:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
             recipe = json.loads(file.read("kernel.json"))
             cubin, ptx = file.read("kernel.cubin"), file.read("kernel.ptx").decode()
     except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no saved kernel: {error}") from None
+        raise ValueError(f"{name} is no saved kernel: {error}") from None
     if recipe.get("format") != FORMAT:
         raise ValueError(
-            f"{path} has format {recipe.get('format')}, this version reads {FORMAT}. Save the kernel again"
+            f"{name} has format {recipe.get('format')}, this version reads {FORMAT}. Save the kernel again"
         )
     return Kernel(
         cubin,

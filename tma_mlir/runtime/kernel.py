@@ -179,16 +179,25 @@ class Kernel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one file that ``Kernel.load`` runs without MLIR."""
-        from .artifact import write
-
-        write(self, Path(path))
+        Path(path).write_bytes(self.to_bytes())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Kernel:
         """The kernel that ``save`` wrote; raises ``ValueError`` for anything else."""
-        from .artifact import read
+        return Kernel.from_bytes(Path(path).read_bytes(), str(path))
 
-        return read(Path(path))
+    def to_bytes(self) -> bytes:
+        """What ``save`` writes; for a cache."""
+        from .artifact import pack
+
+        return pack(self)
+
+    @staticmethod
+    def from_bytes(data: bytes, name: str = "this") -> Kernel:
+        """The kernel of ``to_bytes``; ``name`` says in messages where it came from."""
+        from .artifact import unpack
+
+        return unpack(data, name)
 
     def _launch(
         self,

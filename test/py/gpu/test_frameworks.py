@@ -93,6 +93,7 @@ def test_cupy(scale):
     for factor in (3.0, 3.0, 4.0):
         scale[8, None](x, y, factor, 1000, 1)
         assert (y == factor * x).all()
+    cupy.cuda.Device().synchronize()  # x was made on another stream
     with cupy.cuda.Stream(non_blocking=True) as stream:
         z = cupy.zeros_like(x)
         scale[8, None](x, z, 2.0, 1000, 1)

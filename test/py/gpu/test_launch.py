@@ -152,7 +152,7 @@ def test_bound_launches(scale, torch):
 def test_another_chip_is_explained():
     signature = KernelSignature("report", (), (OUT,), block=(32, 1, 1))
     kernel = Kernel(assemble(REPORT_PTX.format(chip="sm_120"), "sm_120"), signature)
-    with pytest.raises(CudaError, match=r"compiled for sm_120, GPU 0 is sm_\d+a?.*chip='native'"):
+    with pytest.raises(CudaError, match=r"compiled for sm_120, GPU 0 is sm_\d+a?"):
         kernel.launch(1, None, np.zeros(4, np.int32))
 
 
