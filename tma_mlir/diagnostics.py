@@ -121,6 +121,11 @@ def _convert(diagnostic: Any) -> Diagnostic:
     return Diagnostic(severity, place, message, notes)
 
 
+def wants_remarks() -> bool:
+    """Whether somebody collects remarks, for those whose text costs time."""
+    return _sink.get() is not None and _remarks.get()
+
+
 def remark(location: ir.Location, message: str) -> None:
     """Say something about a decision taken; lost when nobody collects remarks."""
     sink = _sink.get()

@@ -9,6 +9,7 @@ from mlir import ir
 
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from ..dialect.memrefs import MemRef, read_memref
+from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
@@ -109,12 +110,39 @@ def _slice(region: Region, position: int, share: int, rank: Expr | int) -> Regio
     return Region(tuple(starts), tuple(extents))
 
 
+def prefetch_request(prefetch: PrefetchAsyncOp, chip: str) -> CopyRequest:
+    """The question for a prefetch: a load of the same box into a dense tile that nobody sees."""
+    memref = _memref(prefetch.source)
+    shape, layout = _global_layout(prefetch.operation.attributes, "source", memref, {})
+    sizes = tuple(prefetch.sizes)
+    strides = tuple(math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes)))
+    starts = _starts("source_offset", prefetch.source_offsets, ())
+    return CopyRequest(
+        dtype=dtype(memref.element),
+        direction=Direction.LOAD,
+        global_shape=shape,
+        global_layout=layout,
+        global_region=Region(starts, sizes),
+        shared_shape=sizes,
+        shared_layout=Layout(sizes, strides),
+        shared_region=Region((0,) * len(sizes), sizes),
+        variant="tma",
+        chip=chip,
+    )
+
+
 def offset_values(copy: CopyAsyncOp) -> dict[str, ir.Value]:
     """The dynamic offsets by symbol name, for building coordinates."""
-    values: dict[str, ir.Value] = {}
-    for prefix, offsets in (("source_offset", copy.source_offsets), ("destination_offset", copy.destination_offsets)):
-        values.update({f"{prefix}{d}": each for d, each in enumerate(offsets) if not isinstance(each, int)})
-    return values
+    return _named("source_offset", copy.source_offsets) | _named("destination_offset", copy.destination_offsets)
+
+
+def prefetch_offset_values(prefetch: PrefetchAsyncOp) -> dict[str, ir.Value]:
+    """The same for a prefetch."""
+    return _named("source_offset", prefetch.source_offsets)
+
+
+def _named(prefix: str, offsets: list[int | ir.Value]) -> dict[str, ir.Value]:
+    return {f"{prefix}{d}": each for d, each in enumerate(offsets) if not isinstance(each, int)}
 
 
 def _memref(value: ir.Value) -> MemRef:

@@ -78,6 +78,19 @@ irdl.dialect @tile {
     }
   }
 
+  // Brings a box of a global tensor into the L2 cache. A hint: it is dropped where TMA cannot do it.
+  irdl.operation @prefetch_async {
+    %source = irdl.base "!builtin.memref"
+    %source_offset = irdl.is index
+    %predicate = irdl.is i1
+    %cache_hint = irdl.is i64
+    irdl.operands(source: %source, source_offsets: variadic %source_offset, predicate: optional %predicate,
+                  cache_hint: optional %cache_hint)
+    %static_source_offsets = irdl.base "#builtin.dense_array"
+    %sizes = irdl.base "#builtin.dense_array"
+    irdl.attributes {"static_source_offsets" = %static_source_offsets, "sizes" = %sizes}
+  }
+
   // The descriptor of a tensor map made on the memory of the operand. convert-tile-to-nvgpu creates it;
   // tile-descriptor-args turns it into a kernel parameter that the host encodes.
   irdl.operation @create_descriptor {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir import ir
@@ -61,23 +62,30 @@ class CopyContext:
         return ir.IntegerAttr(self.op.operation.attributes[attribute]).value if self.has(attribute) else default
 
     def value(self, expr: Expr | int) -> int | ir.Value:
-        """A plan's expression as a value. Symbols of the tensor are read from the memref."""
-        if isinstance(expr, int):
-            return expr
-        values = offset_values(self.op)
-        if any(symbol.name == CLUSTER_RANK for symbol in expr.symbols()):
-            rank = nvvm.read_ptx_sreg_cluster_ctarank(ir.IntegerType.get_signless(32))
-            values[CLUSTER_RANK] = arith.index_castui(ir.IndexType.get(), rank)
-        if any(symbol.name.startswith("global.") for symbol in expr.symbols()):
-            values |= self._tensor_values()
-        return build(expr, values)
+        """A plan's expression as a value."""
+        return plan_value(expr, offset_values(self.op), self.tensor)
 
-    def _tensor_values(self) -> dict[str, ir.Value]:
-        layout = read_memref(self.tensor.type)
-        assert layout is not None
-        _, offset, *numbers = memref.extract_strided_metadata(self.tensor)
-        values = {"global.offset": offset}
-        for dimension in range(layout.rank):
-            values[f"global.dim{dimension}"] = numbers[dimension]
-            values[f"global.stride{dimension}"] = numbers[layout.rank + dimension]
-        return values
+
+def plan_value(expr: Expr | int, offsets: Mapping[str, ir.Value], tensor: ir.Value) -> int | ir.Value:
+    """A plan's expression as a value. Symbols of the tensor are read from the memref."""
+    if isinstance(expr, int):
+        return expr
+    values = dict(offsets)
+    names = {symbol.name for symbol in expr.symbols()}
+    if CLUSTER_RANK in names:
+        rank = nvvm.read_ptx_sreg_cluster_ctarank(ir.IntegerType.get_signless(32))
+        values[CLUSTER_RANK] = arith.index_castui(ir.IndexType.get(), rank)
+    if any(name.startswith("global.") for name in names):
+        values |= _tensor_values(tensor)
+    return build(expr, values)
+
+
+def _tensor_values(tensor: ir.Value) -> dict[str, ir.Value]:
+    layout = read_memref(tensor.type)
+    assert layout is not None
+    _, offset, *numbers = memref.extract_strided_metadata(tensor)
+    values = {"global.offset": offset}
+    for dimension in range(layout.rank):
+        values[f"global.dim{dimension}"] = numbers[dimension]
+        values[f"global.stride{dimension}"] = numbers[layout.rank + dimension]
+    return values

@@ -28,11 +28,12 @@ from ..lower.completion_ops import lower_completion_ops
 from ..lower.copy_context import CopyContext
 from ..lower.descriptors import DescriptorPool
 from ..lower.guards import guard_condition
+from ..lower.prefetch import lower_prefetches, prefetch_descriptors
 from ..lower.teams import team, then
 from ..lower.thread_copy import emit_thread_copy
 from ..lower.tma_copy import emit_tma_copy
 from ..plan import CopyPlan, plan_copy
-from .registry import Pass
+from .registry import Option, Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
@@ -45,9 +46,12 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
             plan = read_plan(attributes["plan"])
             if plan.variant != "empty":
                 _align(copy, plan)
-                _predicated(CopyContext(copy), plan, pool)
+            _predicated(CopyContext(copy), plan, pool)
         copy.operation.erase()
+    lower_prefetches(op, pool)
     lower_completion_ops(op)
+    if options["prefetch-descriptors"]:
+        prefetch_descriptors(op)
 
 
 def _align(copy: CopyAsyncOp, plan: CopyPlan) -> None:
@@ -90,6 +94,8 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
 
     if context.is_load and context.has("expect_tx"):
         workers.leader(lambda: announce(context, context.integer("announce_bytes", transaction)))
+    if plan.variant == "empty":
+        return
     if plan.variant in ("simt", "cp_async"):
         by_threads(plan)
     elif not plan.guards:
@@ -104,4 +110,9 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
             scf.yield_([])
 
 
-PASS = Pass("convert-tile-to-nvgpu", "Lower planned copies to nvgpu and nvvm operations.", run)
+PASS = Pass(
+    "convert-tile-to-nvgpu",
+    "Lower planned copies to nvgpu and nvvm operations.",
+    run,
+    options=(Option("prefetch-descriptors", bool, False, "fetch every descriptor at the top of its kernel"),),
+)

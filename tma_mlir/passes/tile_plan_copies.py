@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +12,12 @@ from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import fold_global_subviews
 from ..analysis.ir_access import copies_in
 from ..chips import DEFAULT_CHIP, chip
+from ..diagnostics import remark, wants_remarks
 from ..dialect.plan_attr import plan_text
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
-from ..plan import PlanDeclined, plan_copy
+from ..plan import CopyPlan, PlanDeclined, plan_copy
+from ..plan.explain import alternatives
 from .registry import Option, Pass
 
 
@@ -28,18 +31,66 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         if "plan" in copy.operation.attributes:
             continue
         planned = fold_global_subviews(copy)
+        location = planned.operation.location
         try:
             plan = plan_copy(copy_request(planned, name))
         except PlanDeclined as declined:
-            errors.append(_error(planned, declined))
+            errors.append(TileError(location, f"'tile.copy_async' op {declined}"))
             continue
+        if plan.guards and plan.request is not None and plan.request.variant != "auto":
+            errors.append(_unproven(planned, plan, plan.request.variant))
+            continue
+        if problem := _announcement_problem(planned, plan):
+            errors.append(problem)
+            continue
+        if wants_remarks():
+            remark(location, remark_text(plan))
         planned.operation.attributes["plan"] = ir.Attribute.parse(plan_text(plan), planned.operation.context)
     if errors:
         raise TileErrors(errors)
 
 
-def _error(copy: CopyAsyncOp, declined: PlanDeclined) -> TileError:
-    return TileError(copy.operation.location, f"'tile.copy_async' op {declined}")
+def _unproven(copy: CopyAsyncOp, plan: CopyPlan, asked: str) -> TileError:
+    """A forced variant is not left to a guard, on whose other side another one would be taken."""
+    reasons = "; ".join(str(guard.finding) for guard in plan.guards)
+    return TileError(
+        copy.operation.location,
+        f"'tile.copy_async' op cannot prove that {asked} is legal: {reasons}. Say what is known with 'assume', or drop "
+        "'variant' for a check in the kernel",
+    )
+
+
+def _announcement_problem(copy: CopyAsyncOp, plan: CopyPlan) -> TileError | None:
+    """A caller that announces the bytes itself announces those of the sizes; a plan must not complete others."""
+    if plan.request is None or not plan.transaction_bytes or "expect_tx" in copy.operation.attributes:
+        return None
+    region = plan.request.dtype.bytes * math.prod(plan.request.global_region.extents)
+    if plan.transaction_bytes == region:
+        return None
+    return TileError(
+        copy.operation.location,
+        f"'tile.copy_async' op completes {plan.transaction_bytes} bytes on its mbarrier, its sizes are {region} bytes: "
+        "the instructions overlap. Let the lowering announce them with expect_tx",
+    )
+
+
+def remark_text(plan: CopyPlan) -> str:
+    """Which way a copy takes; for a way other than TMA, why not TMA."""
+    count = plan.instruction_count
+    text = f"copy takes {plan.variant}"
+    if plan.variant in ("tma", "bulk"):
+        text += f": {count} instruction{'s' * (count != 1)}"
+    elif plan.vector_bytes:
+        text += f" in vectors of {plan.vector_bytes} bytes"
+    if plan.guards:
+        text += ", where the kernel finds that " + " and ".join(guard.finding.needed for guard in plan.guards)
+        text += "; simt otherwise"
+    if plan.variant in ("cp_async", "simt") and plan.request is not None:
+        for other in alternatives(plan.request, plan):
+            if other.name in ("tma", "bulk"):
+                why = "; ".join(map(str, other.findings)) or other.reason
+                text += f". Not {other.name}: {why.rstrip('.')}"
+    return text
 
 
 PASS = Pass(

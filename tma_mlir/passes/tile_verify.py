@@ -10,6 +10,7 @@ from mlir import ir
 from ..analysis.ir_access import collect, copies_in
 from ..dialect.completion_ops import COMPLETION_OPS
 from ..dialect.completion_verifier import completion_problems
+from ..dialect.prefetch_op import PrefetchAsyncOp, prefetch_problems
 from ..dialect.verifier import problems
 from ..errors import TileError, TileErrors
 from .registry import Pass
@@ -25,6 +26,11 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         TileError(op_.location, f"'{op_.name}' op {message}")
         for op_ in collect(op, COMPLETION_OPS)
         for message in completion_problems(op_)
+    ]
+    errors += [
+        TileError(op_.location, f"'{op_.name}' op {message}")
+        for op_ in collect(op, (PrefetchAsyncOp.OPERATION_NAME,))
+        for message in prefetch_problems(op_.opview)
     ]
     if errors:
         raise TileErrors(errors)
