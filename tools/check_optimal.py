@@ -11,6 +11,7 @@ import argparse
 import math
 import random
 import sys
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def chunk_sources(request: CopyRequest) -> np.ndarray | None:
 
     None where a chunk is not 16 neighbouring, aligned bytes of global memory: then no tensor map makes the copy.
     """
-    plain = CopyRequest(**{**vars(request), "shared_swizzle": None})
+    plain = replace(request, shared_swizzle=None)
     wanted_global, wanted_shared, _ = wanted_pairs(plain, {})
     size = -(-(int(wanted_shared.max()) + 1) // CHUNK) * CHUNK
     memory = np.full(size, -1, np.int64)

@@ -6,7 +6,7 @@ import math
 
 from ..layout.algebra import LayoutError
 from ..layout.expr import Expr
-from ..layout.swizzle import swizzle_mode, swizzle_period_bytes
+from ..layout.swizzle import Swizzle, swizzle_mode, swizzle_period_bytes
 from . import rules
 from .bulk import plan_bulk_piece
 from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
@@ -25,6 +25,8 @@ VARIANTS = ("auto", "tma", "tma_explicit", "bulk", "cp_async", "simt")
 ISSUE_BYTES = 512
 """What one bulk instruction costs besides its bytes, in bytes moved. An estimate: 2 KiB an instruction was measured to
 cost nothing (PERFORMANCE.md 1.1), smaller ones were not measured."""
+MOST_DESCRIPTORS = 4
+"""Descriptors one copy may use up before threads are preferred: each is 128 bytes of at most 4096 of parameters."""
 THREAD_COPY_BYTES = 4096
 """What a copy by threads costs besides its bytes: addresses and instructions of all threads. An estimate."""
 
@@ -99,6 +101,8 @@ def _thread_plan(request: CopyRequest, declined: PlanDeclined) -> CopyPlan:
 
 def _worth_issuing(request: CopyRequest, plan: CopyPlan) -> bool:
     count = plan.instruction_count
+    if len(plan.tensor_maps) > MOST_DESCRIPTORS:
+        return False
     if count <= THREAD_COPY_BYTES // ISSUE_BYTES:
         return True
     size = request.dtype.bytes * math.prod(request.global_region.extents)
@@ -192,9 +196,23 @@ def _plan_tensor_part(part: CopyRequest, modes: CopyModes) -> tuple[Piece, list[
     conditions = _request_conditions(part)
     swizzle = swizzle_mode(part.shared_swizzle)
     assert swizzle is not None
-    piece = plan_piece(part, modes, swizzle)
-    conditions += instruction_conditions(piece, part)
-    return piece, conditions
+    try:
+        piece = plan_piece(part, modes, swizzle)
+        return piece, conditions + instruction_conditions(piece, part)
+    except PlanDeclined as declined:
+        if not {finding.rule for finding in declined.findings} <= {"shared address alignment", "rank"}:
+            raise
+        piece = _irregular_piece(part, modes, swizzle, declined)
+        return piece, conditions + instruction_conditions(piece, part)
+
+
+def _irregular_piece(part: CopyRequest, modes: CopyModes, swizzle: Swizzle, declined: PlanDeclined) -> Piece:
+    from .interval_search import plan_intervals
+
+    try:
+        return plan_intervals(part, modes, swizzle)
+    except PlanDeclined:
+        raise declined from None
 
 
 def instruction_conditions(piece: Piece, request: CopyRequest) -> list[Condition]:

@@ -67,7 +67,7 @@ def plan_piece(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece
         chain_end += 1
     best: Piece | None = None
     refusal: PlanDeclined | None = None
-    for element_bytes in _element_sizes(request, modes[0]):
+    for element_bytes in element_sizes(request, modes[0]):
         try:
             piece = _build(request, copy, modes, chain_end, swizzle, element_bytes)
         except PlanDeclined as declined:
@@ -124,7 +124,7 @@ def _cut_run(mode: Mode, inner: int) -> list[Mode]:
     return split_mode(mode, [(inner, stride), (mode.extent // inner, stride * inner)])
 
 
-def _element_sizes(request: CopyRequest, run: Mode) -> list[int]:
+def element_sizes(request: CopyRequest, run: Mode) -> list[int]:
     """Element sizes that move the same bytes: a wider one must not change rounding, reduction, fill or the end."""
     size = request.dtype.bytes
     sizes = [size]
@@ -141,7 +141,8 @@ def _element_sizes(request: CopyRequest, run: Mode) -> list[int]:
     return sizes
 
 
-def _data_type(request: CopyRequest, element_bytes: int) -> str:
+def data_type(request: CopyRequest, element_bytes: int) -> str:
+    """The descriptor's data type for elements of that size."""
     if element_bytes == request.dtype.bytes:
         return request.dtype.driver
     if request.oob_fill is OobFill.NAN:
@@ -301,7 +302,7 @@ def _emit(
         tuple(shared for _, _, _, shared in loops),
     )
     tensor_map = TensorMap(
-        _data_type(request, element_bytes),
+        data_type(request, element_bytes),
         tuple(dim.limit for dim in dims),
         tuple(dim.step_bytes for dim in dims[1:]),
         tuple(dim.box for dim in dims),
