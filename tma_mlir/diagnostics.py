@@ -58,6 +58,14 @@ def place_of(location: ir.Location) -> Place | None:
     return Place(file, int(found[2]), int(found[3]))
 
 
+def place_text(location: ir.Location) -> str:
+    """A place to name inside a message; without its file where the IR came as text, as the message has one itself."""
+    place = place_of(location)
+    if place is None:
+        return "an unknown place"
+    return f"line {place.line}" if place.file == "-" else str(place)
+
+
 Sink = Callable[[Diagnostic], None]
 _sink: contextvars.ContextVar[Sink | None] = contextvars.ContextVar("tma_mlir_diagnostics", default=None)
 _remarks: contextvars.ContextVar[bool] = contextvars.ContextVar("tma_mlir_remarks", default=False)

@@ -104,7 +104,10 @@ def compile_text(
         try:
             root = parse(text)
             done("parse")
-            run_pipeline(root, f"builtin.module(tile-verify,tile-plan-copies{{chip={target}}},tile-merge-expect-tx)")
+            run_pipeline(
+                root,
+                f"builtin.module(tile-verify,tile-plan-copies{{chip={target}}},tile-merge-expect-tx,tile-insert-proxy-fences)",
+            )
             plans = _plans(root, name)
             done("plan", "planned")
             run_pipeline(root, "builtin.module(convert-tile-to-nvgpu,tile-descriptor-args)")

@@ -1,0 +1,208 @@
+"""``tile-insert-proxy-fences``: ordinary writes become visible to the TMA stores that read them.
+
+TMA reads shared memory through the async proxy, which does not see ordinary (generic proxy) writes until the writing
+thread has executed ``fence.proxy.async``; the thread that issues the store cannot do it for the others (PTX ISA, "Async
+proxy"). So the fence goes after the last write, in front of the barrier that orders the writing threads before the
+issuing one. Runs after ``tile-plan-copies``, whose plan says which stores are TMA at all, and before
+``convert-tile-to-nvgpu``, while writes and copies still name their memrefs.
+
+Where the writes are not seen (a called function, memory of unknown origin) or no barrier orders them the pass warns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import nvvm
+
+from ..analysis.ir_access import collect, copies_in
+from ..analysis.shared_writes import Root, SharedWrite, may_alias, shared_root, shared_writes
+from ..diagnostics import place_text, remark, warn
+from ..dialect.memrefs import read_memref
+from ..dialect.plan_attr import read_plan
+from ..dialect.tile import CopyAsyncOp
+from .registry import Pass
+
+_LOOPS = ("scf.for", "scf.while", "scf.parallel", "affine.for")
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    for function in collect(op, ("gpu.func", "func.func")):
+        stores = [copy for copy in copies_in(function) if _reads_through_async_proxy(copy)]
+        if not stores:
+            continue
+        work = _Work([(store.operation, shared_root(store.source)) for store in stores])
+        for write in shared_writes(function):
+            read_by = [store for store, root in work.stores if may_alias(root, write.root)]
+            if read_by:
+                _order(work, write, read_by)
+        for place in work.before:
+            _fence(place)
+
+
+@dataclass
+class _Work:
+    """TMA stores of one function with the memory they read, and the operations that fences go in front of."""
+
+    stores: list[tuple[ir.Operation, Root]]
+    before: list[ir.Operation] = field(default_factory=list)
+    _blocks: dict[ir.Block, tuple[list[ir.Operation], dict[ir.Operation, int]]] = field(default_factory=dict)
+
+    def siblings(self, op: ir.Operation) -> tuple[list[ir.Operation], int]:
+        """The operations of the block of ``op``, and its position among them."""
+        if op.block not in self._blocks:
+            ops = [each.operation for each in op.block.operations]
+            self._blocks[op.block] = (ops, {each: position for position, each in enumerate(ops)})
+        ops, positions = self._blocks[op.block]
+        return ops, positions[op]
+
+    def add(self, place: ir.Operation) -> None:
+        if place not in self.before:
+            self.before.append(place)
+
+
+def _reads_through_async_proxy(copy: CopyAsyncOp) -> bool:
+    memref = read_memref(copy.source.type)
+    if memref is None or memref.space != "shared":
+        return False
+    attributes = copy.operation.attributes
+    return "plan" not in attributes or read_plan(attributes["plan"]).variant in ("tma", "bulk")
+
+
+def _fence(place: ir.Operation) -> None:
+    with place.context, place.location, ir.InsertionPoint(place):
+        nvvm.fence_proxy(
+            ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"), space=ir.Attribute.parse("#nvvm.shared_space<cta>")
+        )
+
+
+def _order(work: _Work, write: SharedWrite, read_by: list[ir.Operation]) -> None:
+    """Finds where the fence for ``write`` goes, or warns that its stores may read old data."""
+    store = read_by[0]
+    if write.root[0] == "unknown" or shared_root(store.opview.source)[0] == "unknown":
+        remark(
+            write.op.location,
+            f"taken to write what the copy at {place_text(store.location)} reads: where the memory comes from is not "
+            "seen",
+        )
+    if write.by_call:
+        warn(
+            write.op.location,
+            f"may write shared memory that the copy at {place_text(store.location)} reads. It is fenced after the "
+            "call; if the function ends its writes with a barrier of its own, it needs a fence.proxy.async before that",
+        )
+    ends = list(_ends(work, write.op, read_by))
+    for end in ends:
+        if end.store is not None:
+            _unordered(work, write, end)
+        elif end.release is not None:
+            work.add(end.release)
+    if not ends and (beside := next((each for each in read_by if _in_other_branch(write.op, each)), None)):
+        warn(
+            write.op.location,
+            f"writes what the copy at {place_text(beside.location)} reads, and no barrier follows. Arrive on an "
+            "mbarrier or a gpu.barrier that the copying thread waits for",
+        )
+
+
+@dataclass(frozen=True)
+class _End:
+    """How a path from a write ends: at a fence that is there, at what releases it to other threads, or at a store that
+    reads it. ``inner`` is the operation of the write's own level that the store is in."""
+
+    fence: ir.Operation | None = None
+    release: ir.Operation | None = None
+    store: ir.Operation | None = None
+    inner: ir.Operation | None = None
+
+
+def _ends(work: _Work, op: ir.Operation, stores: list[ir.Operation]) -> Iterator[_End]:
+    """Ends of the paths from ``op`` on; a path on which nothing reads has none."""
+    while True:
+        ops, position = work.siblings(op)
+        end = _scan(ops, range(position + 1, len(ops)), stores)
+        if end is not None:
+            yield end
+            return
+        parent = op.parent
+        if parent is None or parent.operation.name in ("gpu.func", "func.func"):
+            return
+        loop = parent.operation
+        if loop.name in _LOOPS and any(_contains(loop, store) for store in stores):
+            # The next iteration comes round to the store.
+            end = _scan(ops, range(position), stores)
+            if end is not None:
+                yield end
+        op = loop
+
+
+def _scan(ops: list[ir.Operation], positions: range, stores: list[ir.Operation]) -> _End | None:
+    """The first end among ``ops`` at ``positions``."""
+    for position in positions:
+        op = ops[position]
+        if _is_fence(op):
+            return _End(fence=op)
+        if _releases(op):
+            return _End(release=op)
+        inside = next((store for store in stores if _contains(op, store)), None)
+        if inside is not None:
+            return _End(store=inside, inner=op)
+    return None
+
+
+def _in_other_branch(op: ir.Operation, other: ir.Operation) -> bool:
+    """Whether the two are in different regions of one operation, where different threads may run them."""
+    while op.parent is not None:
+        parent = op.parent.operation
+        if _contains(parent, other):
+            here = op.block
+            around = other
+            while around.parent is not None and around.parent.operation != parent:
+                around = around.parent.operation
+            return around.block != here
+        op = parent
+    return False
+
+
+def _contains(op: ir.Operation, inner: ir.Operation) -> bool:
+    current: ir.Operation | None = inner
+    while current is not None:
+        if current == op:
+            return True
+        current = current.parent.operation if current.parent is not None else None
+    return False
+
+
+def _is_fence(op: ir.Operation) -> bool:
+    return op.name == "nvvm.fence.proxy" and "async" in str(op.attributes["kind"])
+
+
+def _releases(op: ir.Operation) -> bool:
+    """Whether other threads may go on, after this, to what the thread has written before it."""
+    name = op.name
+    if name in ("gpu.barrier", "nvvm.barrier0", "nvvm.barrier", "nvvm.barrier.arrive", "nvvm.bar.warp.sync"):
+        return True
+    return name.startswith(("nvgpu.mbarrier.arrive", "nvvm.mbarrier.arrive", "nvvm.cluster.arrive"))
+
+
+def _unordered(work: _Work, write: SharedWrite, end: _End) -> None:
+    """The store is reached without a barrier: fine for the thread's own writes, not for those of other threads."""
+    assert end.store is not None
+    assert end.inner is not None
+    attributes = end.store.attributes
+    is_led = "scope" in attributes and ir.StringAttr(attributes["scope"]).value != "thread"
+    if is_led or (end.inner != end.store and end.inner.name not in _LOOPS):
+        warn(
+            end.store.location,
+            f"reads what is written at {place_text(write.op.location)} by threads that no barrier orders before it. "
+            "Put a gpu.barrier between them",
+        )
+    work.add(end.inner)
+
+
+PASS = Pass(
+    "tile-insert-proxy-fences", "Fence ordinary writes to shared memory before the TMA stores that read them.", run
+)
