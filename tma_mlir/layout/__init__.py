@@ -4,7 +4,7 @@ from .algebra import LayoutError, row_major
 from .atoms import atom_layout
 from .expr import Expr, Symbol, bounds, constant, evaluate, exact_div, known_divisor, parse_expr
 from .layout import AddressSwizzle, Layout
-from .swizzle import Swizzle, address_swizzle, swizzle_mode, swizzle_period_bytes
+from .swizzle import Swizzle, address_swizzle, effective_swizzle, swizzle_mode, swizzle_period_bytes
 
 __all__ = [
     "AddressSwizzle",
@@ -17,6 +17,7 @@ __all__ = [
     "atom_layout",
     "bounds",
     "constant",
+    "effective_swizzle",
     "evaluate",
     "exact_div",
     "known_divisor",

@@ -70,3 +70,18 @@ def swizzle_period_bytes(swizzle: AddressSwizzle | Swizzle | None) -> int:
     if swizzle is None or swizzle.bits == 0:
         return 1
     return 1 << (swizzle.base + swizzle.shift + swizzle.bits)
+
+
+def effective_swizzle(swizzle: AddressSwizzle | Swizzle | None, tile_bytes: int) -> AddressSwizzle | Swizzle | None:
+    """What is left of an address XOR inside a tile of that many bytes, whose base is aligned to the XOR's period.
+
+    Source bits above the tile are zero: the XOR may do nothing there, or be one of the hardware's although it is not
+    everywhere.
+    """
+    if not isinstance(swizzle, AddressSwizzle):
+        return swizzle
+    source = swizzle.base + swizzle.shift
+    bits = min(swizzle.bits, max(0, (tile_bytes - 1).bit_length() - source))
+    if bits == 0:
+        return None
+    return swizzle if swizzle in _MODES else AddressSwizzle(bits, swizzle.base, swizzle.shift)

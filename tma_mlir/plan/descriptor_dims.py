@@ -116,9 +116,9 @@ def place(mode: Mode, dims: list[Dim], element_bytes: int) -> tuple[int, int]:
 
 
 def step_ratio(value: Value, unit: Value) -> int | None:
-    """``value / unit`` if that is a known whole number."""
+    """``value / unit`` if that is a known whole number above 0."""
     if isinstance(value, int) and isinstance(unit, int):
-        return value // unit if unit > 0 and value % unit == 0 else None
+        return value // unit if value > 0 and unit > 0 and value % unit == 0 else None
     if not isinstance(value, Expr) or not isinstance(unit, Expr):
         return None
     ratio, rest = divmod(value.terms[0][1] * unit.denominator, unit.terms[0][1] * value.denominator)

@@ -13,7 +13,7 @@ from .descriptor_dims import Dim, coordinate
 from .findings import Status
 from .modes import CopyModes, Mode, Value, copy_modes, sorted_and_merged
 from .tensor_map import TensorMap
-from .tensor_search import Piece
+from .tensor_search import Piece, fill_of
 
 
 def described(
@@ -79,7 +79,7 @@ def plan_explicit(request: CopyRequest) -> tuple[Piece, list[Condition]]:
         (1,) * len(dims),
         wanted.swizzle,
         request.l2_promotion,
-        request.oob_fill,
+        fill_of(request),
         wanted.offset * size,
     )
     group = IssueGroup(0, tuple(coordinate(dim) for dim in dims), copy.shared_offset_bytes)

@@ -21,7 +21,7 @@ from .declined import PlanDeclined
 from .descriptor_dims import Dim, coordinate
 from .modes import CopyModes, Mode
 from .tensor_map import TensorMap
-from .tensor_search import MAX_RANK, Piece, data_type, element_sizes
+from .tensor_search import MAX_RANK, Piece, data_type, element_sizes, fill_of
 
 CHUNK = 16
 MOST_CHUNKS = 1024
@@ -177,7 +177,7 @@ def _instruction(
         (1,) * len(dims),
         swizzle,
         request.l2_promotion,
-        request.oob_fill,
+        fill_of(request),
         copy.global_offset_bytes,
     )
     offset: Expr | int = copy.shared_offset_bytes + position * CHUNK

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ..layout.algebra import LayoutError
 from ..layout.expr import Expr
-from ..layout.swizzle import Swizzle, swizzle_mode, swizzle_period_bytes
+from ..layout.swizzle import Swizzle, effective_swizzle, swizzle_mode, swizzle_period_bytes
 from . import rules
 from .bulk import plan_bulk_piece
 from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
@@ -62,8 +63,7 @@ def forget_plans() -> None:
 
 
 def _planned(request: CopyRequest) -> CopyPlan:
-    if request.variant not in VARIANTS:
-        raise ValueError(f"variant {request.variant!r} is not one of {', '.join(VARIANTS)}")
+    check_request(request)
     if 0 in request.global_region.extents:
         return CopyPlan("empty", request=request)
     if request.variant == "cp_async":
@@ -79,6 +79,21 @@ def _planned(request: CopyRequest) -> CopyPlan:
     except PlanDeclined as declined:
         return _thread_plan(request, declined)
     return plan if _worth_issuing(request, plan) else _thread_plan_or(request, plan)
+
+
+def check_request(request: CopyRequest) -> None:
+    """Raises ``ValueError`` for a request that describes no copy."""
+    region, shared = request.global_region, request.shared_region
+    for name, shape, part in (("global", request.global_shape, region), ("shared", request.shared_shape, shared)):
+        if not len(shape) == len(part.starts) == len(part.extents):
+            raise ValueError(f"the {name} region has {len(part.extents)} dimensions, its tensor {len(shape)}")
+    if min(region.extents, default=1) < 0 or math.prod(region.extents) != math.prod(shared.extents):
+        raise ValueError(f"regions of {region.extents} and {shared.extents} elements cannot be copied to each other")
+    for start, extent, size in zip(shared.starts, shared.extents, request.shared_shape, strict=True):
+        if isinstance(start, int) and not 0 <= start <= size - extent:
+            raise ValueError(f"elements {start}..{start + extent} leave a shared tile of {size}")
+    if request.variant not in VARIANTS:
+        raise ValueError(f"variant {request.variant!r} is not one of {', '.join(VARIANTS)}")
 
 
 def _plan_explicit_copy(request: CopyRequest) -> CopyPlan:
@@ -126,7 +141,7 @@ def plan_bulk_copies(request: CopyRequest, ways: tuple[str, ...]) -> CopyPlan:
     conditions: list[Condition] = []
     total = Piece()
     bulk_groups: list[BulkGroup] = []
-    kept = without_negative_starts(request)
+    kept = without_negative_starts(_with_effective_swizzle(request))
     if kept is None:
         return CopyPlan("empty", request=request)
     try:
@@ -136,6 +151,19 @@ def plan_bulk_copies(request: CopyRequest, ways: tuple[str, ...]) -> CopyPlan:
     except LayoutError as error:
         raise PlanDeclined((rules.common_pieces(str(error)).finding,)) from None
     return finished(request, total, tuple(bulk_groups), conditions)
+
+
+def _with_effective_swizzle(request: CopyRequest) -> CopyRequest:
+    layout = request.shared_layout
+    if request.shared_swizzle is None or request.shared_base_alignment_bytes is not None:
+        return request
+    last = layout.offset
+    for extent, stride in zip(layout.extents, layout.strides, strict=True):
+        last = last + (extent - 1) * stride
+    if not isinstance(last, int):
+        return request
+    left = effective_swizzle(request.shared_swizzle, (last + 1) * request.dtype.bytes)
+    return request if left is request.shared_swizzle else replace(request, shared_swizzle=left)
 
 
 def without_negative_starts(request: CopyRequest) -> CopyRequest | None:
@@ -300,9 +328,7 @@ def finished(
     if request.direction is Direction.LOAD:
         transaction = sum(piece.maps[g.tensor_map].transaction_bytes * g.instruction_count for g in piece.groups)
         transaction += sum(g.size_bytes * g.instruction_count for g in bulk_groups)
-    alignment = 16
-    for tensor_map in piece.maps:
-        alignment = max(alignment, 128, tensor_map.swizzle.span_bytes * 8)
+    alignment = max(128 if piece.maps else 16, swizzle_period_bytes(request.shared_swizzle))
     return CopyPlan(
         "tma" if piece.maps else "bulk",
         tuple(piece.maps),

@@ -130,9 +130,9 @@ def element_sizes(request: CopyRequest, run: Mode) -> list[int]:
     sizes = [size]
     if request.reduction is not None or request.dtype.driver == "TFLOAT32":
         return sizes
-    if request.oob_fill is OobFill.NAN and not request.dtype.driver.startswith(("FLOAT", "BFLOAT")):
+    if fill_of(request) is OobFill.NAN and not request.dtype.driver.startswith(("FLOAT", "BFLOAT")):
         return sizes
-    smallest = 4 if request.oob_fill is OobFill.NAN else 2
+    smallest = 4 if fill_of(request) is OobFill.NAN else 2
     for wider in (2, 4, 8):
         if wider <= size or wider < smallest:
             continue
@@ -141,11 +141,16 @@ def element_sizes(request: CopyRequest, run: Mode) -> list[int]:
     return sizes
 
 
+def fill_of(request: CopyRequest) -> OobFill:
+    """Stores do not fill; a descriptor for one is encoded with zero fill, which every type admits."""
+    return request.oob_fill if request.direction is Direction.LOAD else OobFill.ZERO
+
+
 def data_type(request: CopyRequest, element_bytes: int) -> str:
     """The descriptor's data type for elements of that size."""
     if element_bytes == request.dtype.bytes:
         return request.dtype.driver
-    if request.oob_fill is OobFill.NAN:
+    if fill_of(request) is OobFill.NAN:
         return {4: "FLOAT32", 8: "FLOAT64"}[element_bytes]
     return f"UINT{8 * element_bytes}"
 
@@ -309,7 +314,7 @@ def _emit(
         (1,) * len(dims),
         swizzle,
         request.l2_promotion,
-        request.oob_fill,
+        fill_of(request),
         copy.global_offset_bytes,
     )
     return Piece([tensor_map], [group], [dims], element_bytes)

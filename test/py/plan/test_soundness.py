@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tma_mlir.dtypes import dtype
-from tma_mlir.layout import Expr, Layout, Swizzle, Symbol, address_swizzle, atom_layout, row_major
+from tma_mlir.layout import AddressSwizzle, Expr, Layout, Swizzle, Symbol, address_swizzle, atom_layout, row_major
 from tma_mlir.plan import CopyRequest, Direction, OobFill, PlanDeclined, Region, plan_copy
 from tma_mlir.plan.check import check_plan
 
@@ -41,8 +41,8 @@ def shuffled(draw, count: int) -> list[int]:
 
 
 @st.composite
-def strided(draw, shape: tuple[int, ...], multiple: int = 1) -> Layout:
-    """Dimensions in any order, perhaps padded."""
+def strided(draw, shape: tuple[int, ...], multiple: int, repeat: bool = False) -> Layout:
+    """Dimensions in any order, perhaps padded, now and then (``repeat``) mirrored or repeated."""
     order = shuffled(draw, len(shape))
     strides = [0] * len(shape)
     step = 1
@@ -51,7 +51,11 @@ def strided(draw, shape: tuple[int, ...], multiple: int = 1) -> Layout:
         step *= shape[dim]
         if draw(st.integers(0, 4)) == 0:
             step = -(-(step + draw(st.sampled_from([0, 1, 8, 32]))) // multiple) * multiple
-    return Layout(shape, tuple(strides))
+    offset = 0
+    if repeat and draw(st.integers(0, 7)) == 0:
+        dim = draw(st.sampled_from(order))
+        strides[dim], offset = (0, 0) if draw(st.booleans()) else (-strides[dim], strides[dim] * (shape[dim] - 1))
+    return Layout(shape, tuple(strides), offset)
 
 
 @st.composite
@@ -89,7 +93,11 @@ def copies(draw) -> CopyRequest:
         starts.append(start)
     global_shape = tuple(shape)
     global_layout = draw(
-        st.one_of(st.just(row_major(global_shape)), strided(global_shape, unit), tiled(global_shape, unit))
+        st.one_of(
+            st.just(row_major(global_shape)),
+            strided(global_shape, unit, direction is Direction.LOAD),
+            tiled(global_shape, unit),
+        )
     )
 
     shared_shape, shared_starts = list(extents), [0] * len(extents)
@@ -108,6 +116,9 @@ def copies(draw) -> CopyRequest:
         shared_layout = draw(st.one_of(layouts))
         if draw(st.integers(0, 3)) == 0:
             swizzle = mode
+    xor = address_swizzle(swizzle)
+    if draw(st.integers(0, 15)) == 0:
+        xor = AddressSwizzle(draw(st.integers(1, 4)), 4, draw(st.integers(2, 5)))
     fill = OobFill.NAN if element.is_float and draw(st.integers(0, 3)) == 0 else OobFill.ZERO
     return CopyRequest(
         element,
@@ -118,7 +129,7 @@ def copies(draw) -> CopyRequest:
         tile,
         shared_layout,
         Region(tuple(shared_starts), extents),
-        address_swizzle(swizzle),
+        xor,
         oob_fill=fill,
         variant=draw(st.sampled_from(["auto", "auto", "tma", "tma", "tma", "bulk", "cp_async", "simt"])),
     )
