@@ -13,7 +13,7 @@ def build(options: Mapping[str, Any]) -> str:
     target = chip(options["chip"])
     level = options["opt-level"]
     return (
-        f"tile-verify,tile-plan-copies{{chip={target.name}}},tile-merge-expect-tx,"
+        f"tile-verify,tile-check-kernels,tile-plan-copies{{chip={target.name}}},tile-merge-expect-tx,"
         "tile-insert-proxy-fences,convert-tile-to-nvgpu,tile-descriptor-args,"
         f"tile-lower-kernels,nvvm-attach-target{{chip={target.name} features=+ptx{target.ptx} O={level}}},"
         f"gpu-module-to-binary{{format=isa}},tile-assemble{{chip={target.name}}}"
