@@ -16,15 +16,14 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tma_mlir.compile.compiler import CompiledModule, compile_file, compile_text
 from tma_mlir.sim.simulate import simulate
 
-BOX_ROWS, BOX_COLUMNS = 256, 64
-"""The box of the traffic kernel in float32 elements: 64 KiB."""
+ROOT = Path(__file__).resolve().parents[1]
 
+# Boxes of 256 x 64 float32: 64 KiB.
 TRAFFIC = """
 !tile = memref<256x64xf32, #gpu.address_space<workgroup>>
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
@@ -137,7 +136,7 @@ def best(run: Callable[[], None], repeats: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--profile", choices=["demonstration", "traffic", "matmul"])
     options = parser.parse_args()
     moving, moved = traffic()

@@ -102,7 +102,7 @@ def differences(path: Path) -> Iterator[str | None]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("captures", nargs="+", type=Path)
     parser.add_argument("--show", type=int, default=10, help="differences to print (default 10)")
     options = parser.parse_args()

@@ -324,6 +324,7 @@ def _conditional(last: Instruction, jumps: list[Jump], c: Compiler) -> Terminato
 
     def branch(r: list, w: Warp, front: Front) -> int:
         value = r[condition]
+        lanes = front.mask
         if value.__class__ is bool:
             taken = front.count if value else 0
         else:

@@ -25,7 +25,7 @@ def decode_module(module: Any, kernel: str | None = None) -> Module:
     if isinstance(module, str):
         with _context():
             try:
-                return decode_module(ir.Module.parse(module), kernel)
+                return decode_module(ir.Module.parse(_readable(module)), kernel)
             except ir.MLIRError as error:
                 raise SimulationError("invalid module", f"the module does not parse: {error}") from None
     top = module.operation if hasattr(module, "operation") else module
@@ -44,6 +44,23 @@ def _context() -> ir.Context:
     context.enable_multithreading(False)
     context.allow_unregistered_dialects = True
     return context
+
+
+_NAMED_BARRIER = re.compile(r"nvvm\.barrier(?: id = (%\S+))?(?: number_of_threads = (%\S+))?(?=\s*(?:loc\(|\n))")
+
+
+def _readable(text: str) -> str:
+    """``text`` with ``nvvm.barrier`` in generic form: MLIR 22 does not parse what it prints for it."""
+
+    def generic(match: re.Match[str]) -> str:
+        operands = [value for value in match.groups() if value]
+        sizes = ", ".join(str(int(value is not None)) for value in (*match.groups(), None))
+        types = ", ".join("i32" for _ in operands)
+        return (
+            f'"nvvm.barrier"({", ".join(operands)}) <{{operandSegmentSizes = array<i32: {sizes}>}}> : ({types}) -> ()'
+        )
+
+    return _NAMED_BARRIER.sub(generic, text) if "nvvm.barrier" in text else text
 
 
 def _body(op: Any) -> list[Any]:

@@ -150,9 +150,9 @@ def window(bound: BoundTensorMap, coordinates: Sequence[int], store: bool) -> Wi
         last = min(count, -(-(dim - coordinate) // step))
         if first >= last:
             return None
-        address += (coordinate + first * step) * stride  # type: ignore[operator]
+        address += (coordinate + first * step) * int(stride)  # type: ignore[arg-type]
         shape.append(last - first)
-        strides.append(step * stride)  # type: ignore[operator]
+        strides.append(step * int(stride))  # type: ignore[arg-type]
         slices.append(slice(first, last))
     return Window(tuple(slices[::-1]), address, tuple(shape[::-1]), tuple(strides[::-1]))
 
@@ -160,7 +160,11 @@ def window(bound: BoundTensorMap, coordinates: Sequence[int], store: bool) -> Wi
 def load_box(bound: BoundTensorMap, coordinates: Sequence[int], memory: np.ndarray, memory_address: int) -> np.ndarray:
     """The box a load delivers, before the shared-memory layout: uint8 ``[rows, inner bytes]``, filled and rounded."""
     check_coordinates(bound, coordinates, store=False)
-    inside = window(bound, coordinates, store=False)
+    return load_window(bound, window(bound, coordinates, store=False), memory, memory_address)
+
+
+def load_window(bound: BoundTensorMap, inside: Window | None, memory: np.ndarray, memory_address: int) -> np.ndarray:
+    """``load_box`` for a window that is known."""
     values = None if inside is None else inside.view(memory, memory_address)
     if values is not None and bound.tensor_map.data_type.startswith("TFLOAT32"):
         values = _round_to_tf32(values)
@@ -173,7 +177,7 @@ def load_box(bound: BoundTensorMap, coordinates: Sequence[int], memory: np.ndarr
             box.view(np.uint16)[...] = 0x7FF7
         else:
             box[...] = 0
-        if inside is not None:
+        if inside is not None and values is not None:
             box[inside.box_slices] = values
     return box.reshape(bound.rows, bound.inner_bytes)
 
@@ -208,8 +212,20 @@ def store_box(
     """Store (or reduce, with ``reduction`` such as ``add``) a box into global ``memory``; the window written."""
     check_coordinates(bound, coordinates, store=True)
     inside = window(bound, coordinates, store=True)
-    if inside is None:
-        return None
+    if inside is not None:
+        store_window(bound, inside, box, memory, memory_address, reduction)
+    return inside
+
+
+def store_window(
+    bound: BoundTensorMap,
+    inside: Window,
+    box: np.ndarray,
+    memory: np.ndarray,
+    memory_address: int,
+    reduction: str | None = None,
+) -> None:
+    """``store_box`` for a window that is known."""
     target = inside.view(memory, memory_address)
     values = box.reshape(*bound.counts[::-1], bound.inner_bytes)[inside.box_slices]
     if reduction is None:
@@ -221,7 +237,6 @@ def store_box(
             raise TmaFault(
                 "illegal instruction", f"{reduction} of {bound.tensor_map.data_type} does not execute on sm_90"
             ) from None
-    return inside
 
 
 def clipped_tail_bytes(bound: BoundTensorMap, coordinates: Sequence[int]) -> int:

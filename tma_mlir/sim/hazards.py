@@ -131,8 +131,8 @@ def undrained(w: Warp, transfer: Transfer, place: str, location: str, verb: str)
     """``w`` writes what an asynchronous store may still read."""
     return SimulationError(
         "write during transfer",
-        f"{w.describe()} {verb}s shared memory at {place} while {transfer.describe()} may still read it. Commit and wait "
-        "for its bulk group (wait_group.read) first, then synchronise",
+        f"{w.describe()} {verb}s shared memory at {place} while {transfer.describe()} may still read it. Commit and "
+        "wait for its bulk group (wait_group.read) first, then synchronise",
         location,
         ((f"the {transfer.what} was issued here", transfer.location),),
     )

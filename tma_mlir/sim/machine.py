@@ -34,7 +34,7 @@ class Front:
     """Lanes of a warp at one place. ``token`` is set while they have arrived at a barrier and wait; ``waiting`` says
     for what (text, object) when blocked."""
 
-    __slots__ = ("all", "count", "first", "full", "last", "mask", "segment", "token", "waiting")
+    __slots__ = ("_lanes", "all", "count", "first", "full", "last", "mask", "segment", "token", "waiting")
 
     def __init__(self, segment: int, mask: np.ndarray):
         self.segment = segment
@@ -49,6 +49,15 @@ class Front:
         self.first = int(mask.argmax())
         self.last = LANES - 1 - int(mask[::-1].argmax())
         self.full = False
+        self._lanes: list[int] | None = None
+
+    @property
+    def lanes(self) -> list[int]:
+        """Numbers of the lanes, found once."""
+        lanes = self._lanes
+        if lanes is None:
+            lanes = self._lanes = np.flatnonzero(self.mask).tolist()
+        return lanes
 
 
 @dataclass
@@ -145,7 +154,7 @@ class Warp:
         return f"warp {self.number} of CTA {self.cta.block_id}{lanes}"
 
     def active_lanes(self) -> list[int]:
-        return np.flatnonzero(self.mask).tolist()
+        return self.front.lanes if self.mask is self.front.mask else np.flatnonzero(self.mask).tolist()
 
     def lane_value(self, value: Any, lane: int) -> int:
         """Lane ``lane`` of an integer operand as a Python int."""

@@ -6,7 +6,7 @@ CTA of the cluster. Generic pointers to shared memory add ``SHARED_WINDOW``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _lanes_offsets(w: Warp, address: np.ndarray, site: Site) -> tuple[Region, np
     return region, offset
 
 
-def load_lanes(w: Warp, address: np.ndarray | int, site: Site):
+def load_lanes(w: Warp, address: Any, site: Site):
     """Load one element (or ``site.count``, as ``[count, lanes]``) per active lane; a uniform address gives a scalar."""
     if address.__class__ is int:
         return _load_uniform(w, address, site)
@@ -241,7 +241,7 @@ def _load_slowly(w: Warp, address: np.ndarray, site: Site):
     return result
 
 
-def store_lanes(w: Warp, address: np.ndarray | int, value, site: Site) -> None:
+def store_lanes(w: Warp, address: Any, value: Any, site: Site) -> None:
     """Store one element (or ``site.count``) per active lane; of lanes at one address the last wins."""
     if address.__class__ is int:
         if LOCAL_BASE <= address < PARAMETER_BASE:

@@ -124,19 +124,23 @@ def device_function(name: str, i: Instruction, c: Compiler) -> Step:
 
 
 def _compare(predicate: int, a: Any, b: Any) -> Any:
-    """``llvm.fcmp``: predicates 1..7 are ordered, 8..14 unordered, 0 false, 15 true."""
+    """``llvm.fcmp`` in MLIR's enum: false, oeq ogt oge olt ole one, ord, ueq ugt uge ult ule une, uno, true."""
+    if predicate in (0, 15):
+        return np.full(np.broadcast(a, b).shape, predicate == 15)
     unordered = np.isnan(a) | np.isnan(b)
     if predicate in (7, 14):
         return ~unordered if predicate == 7 else unordered
-    # Bits of the enum: 1 equal, 2 greater, 4 less, 8 unordered.
+    ordered = predicate < 7
+    # Bits: 1 equal, 2 greater, 4 less.
+    bits = predicate if ordered else predicate - 7
     result = np.zeros(np.broadcast(a, b).shape, bool)
-    if predicate & 1:
+    if bits & 1:
         result = result | np.equal(a, b)
-    if predicate & 2:
+    if bits & 2:
         result = result | np.greater(a, b)
-    if predicate & 4:
+    if bits & 4:
         result = result | np.less(a, b)
-    return result | unordered if predicate & 8 else result & ~unordered
+    return result & ~unordered if ordered else result | unordered
 
 
 @operation("llvm.fcmp")

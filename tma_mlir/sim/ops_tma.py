@@ -14,6 +14,7 @@ from .mbarrier import MBarrier
 from .memory import Region, Site, locate, resolve
 from .ops_barrier import barrier_at, predicated, shared_place
 from .program import Instruction
+from .reduction import REDUCTIONS
 from .shadow import Chunks
 from .swizzle import shared_chunks
 from .transfer import AsyncGroups, Transfer, launch
@@ -102,6 +103,7 @@ def issue_load(
         engine.check_coordinates(bound, coordinates, store=False)
         for _, offset in places:
             engine.check_shared(bound, offset)
+        inside = engine.window(bound, coordinates, store=False)
     except engine.TmaFault as error:
         raise _fault(error, what, location) from None
     windows = [_shared_window(cta, offset, bound.shared_bytes, what, location) for cta, offset in places]
@@ -109,7 +111,7 @@ def issue_load(
 
     def execute() -> None:
         try:
-            box = engine.load_box(bound, coordinates, region.data, region.base)
+            box = engine.load_window(bound, inside, region.data, region.base)
         except engine.TmaFault as error:
             raise _fault(error, what, location) from None
         for window, (_, offset) in zip(windows, places, strict=True):
@@ -155,7 +157,7 @@ def issue_store(
         engine.check_coordinates(bound, coordinates, store=True)
         engine.check_shared(bound, offset)
         inside = engine.window(bound, coordinates, store=True)
-        if reduction is not None and reduction not in engine.REDUCTIONS.get(bound.tensor_map.data_type, ()):
+        if reduction is not None and reduction not in REDUCTIONS.get(bound.tensor_map.data_type, ()):
             raise engine.TmaFault(
                 "illegal instruction", f"{reduction} of {bound.tensor_map.data_type} does not execute on sm_90"
             )
@@ -174,8 +176,9 @@ def issue_store(
 
     def execute() -> None:
         try:
-            box = engine.take_box(bound, window, offset)
-            engine.store_box(bound, coordinates, box, region.data, region.base, reduction)
+            if inside is not None:
+                box = engine.take_box(bound, window, offset)
+                engine.store_window(bound, inside, box, region.data, region.base, reduction)
         except engine.TmaFault as error:
             raise _fault(error, what, location) from None
 
@@ -403,7 +406,7 @@ def _wait_bulk(i: Instruction, c: Compiler) -> Waiter:
     allowed = i.attributes["group"]
 
     def run(r, w, front):
-        for lane in np.flatnonzero(front.mask).tolist():
+        for lane in front.lanes:
             groups = w.groups.get(lane)
             if groups is None:
                 continue

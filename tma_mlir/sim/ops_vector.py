@@ -48,10 +48,7 @@ def _insert(i: Instruction, c: Compiler) -> Step:
     def run(r, w):
         old, new, at = r[vector], r[value], r[position]
         spread = isinstance(new, np.ndarray) or isinstance(at, np.ndarray)
-        if spread and old.shape[1] == 1:
-            result = np.repeat(old, LANES, axis=1)
-        else:
-            result = old.copy()
+        result = np.repeat(old, LANES, axis=1) if spread and old.shape[1] == 1 else old.copy()
         if isinstance(at, np.ndarray):
             result[np.clip(at, 0, result.shape[0] - 1), np.arange(LANES)] = new
         else:

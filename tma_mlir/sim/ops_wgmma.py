@@ -74,7 +74,7 @@ def operand_offsets(
             logical = byte // span * leading + byte % span + depth // 8 * stride + depth % 8 * span
         else:
             logical = byte // 16 * stride + byte % 16 + depth // 8 * leading + depth % 8 * 16
-    physical = swizzle_offset(logical + phase, SWIZZLE_OF_MODE[mode])
+    physical: np.ndarray = swizzle_offset(logical + phase, SWIZZLE_OF_MODE[mode])
     return physical, np.unique(physical >> 4)
 
 
@@ -135,7 +135,9 @@ def multiply(w: Warp, form: Form, accumulators: Any, a: int, b: int, keep: bool,
     if form.types[0] == "f16":
         return _add_packed_halves(result, accumulators, keep)
     if keep:
-        old = np.array([np.broadcast_to(v, (LANES,)) for v in accumulators])
+        old = np.empty((registers, LANES), result.dtype)
+        for register, value in enumerate(accumulators):
+            old[register] = value
         result = result + old
     return result.astype(np.int32 if form.types[0] == "s32" else np.float32)
 
@@ -153,7 +155,8 @@ def _add_packed_halves(result: np.ndarray, accumulators: Any, keep: bool) -> np.
 def _from_ptx(i: Instruction, c: Compiler) -> Step:
     *inputs, a, b, scale = i.operands
     shape = i.attributes["shape"]
-    form = Form(*shape, i.attributes["types"], i.attributes["signs"], i.attributes["transposed"])
+    m, n, k = shape
+    form = Form(m, n, k, i.attributes["types"], i.attributes["signs"], i.attributes["transposed"])
     return _step(i, c, form, lambda r: [r[v] for v in inputs], a, b, lambda r: bool(r[scale]))
 
 
@@ -166,10 +169,12 @@ def _inner(text: Any) -> str:
 @operation("nvvm.wgmma.mma_async")
 def _from_operation(i: Instruction, c: Compiler) -> Step:
     inputs, a, b = i.operands
-    shape = [int(x) for x in re.findall(r"=\s*(\d+)", str(i.attributes["shape"]))]
+    m, n, k = (int(x) for x in re.findall(r"=\s*(\d+)", str(i.attributes["shape"])))
     sign = {"one": 1, "neg": -1}
     form = Form(
-        *shape,
+        m,
+        n,
+        k,
         types=tuple(_inner(i.attributes[name]) for name in ("typeD", "typeA", "typeB")),  # type: ignore[arg-type]
         signs=(sign[_inner(i.attributes["scaleA"])], sign[_inner(i.attributes["scaleB"])]),
         # A <row> and B <col> are K-major.

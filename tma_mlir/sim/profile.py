@@ -31,8 +31,8 @@ class SiteProfile:
         unit = "wavefronts" if self.space == "shared" else "sectors"
         ratio = self.wavefronts / max(1, self.ideal)
         return (
-            f"{self.location}: {self.space} {self.operation}: {self.executions} warp accesses, {self.wavefronts} {unit}, "
-            f"{self.ideal} without waste ({ratio:.2f}x)"
+            f"{self.location}: {self.space} {self.operation}: {self.executions} warp accesses, {self.wavefronts} "
+            f"{unit}, {self.ideal} without waste ({ratio:.2f}x)"
         )
 
 

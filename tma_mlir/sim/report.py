@@ -35,15 +35,16 @@ def deadlock(cluster: Cluster) -> SimulationError:
             others.append((who, wait))
     if not by_barrier:
         who, wait = others[0]
-        notes = tuple((f"{w} waits for {x.what}", x.location) for w, x in others[1:6])
-        return SimulationError("deadlock", f"deadlock: {who} waits for {wait.what}", wait.location, notes)
+        also = tuple((f"{w} waits for {x.what}", x.location) for w, x in others[1:6])
+        return SimulationError("deadlock", f"deadlock: {who} waits for {wait.what}", wait.location, also)
     roots = _roots(cluster, by_barrier)
     ranked = sorted(by_barrier, key=lambda b: (b not in roots, -_weight(b, by_barrier[b])))
     first = ranked[0]
     who, wait = by_barrier[first][0]
+    waiters = _unique(n for n, _ in by_barrier[first])
     message = (
-        f"deadlock: {', '.join(_unique(n for n, _ in by_barrier[first]))} wait{'s' if len(by_barrier[first]) == 1 else ''} "
-        f"on {first.name()} for parity {wait.parity}: {first.state()}. {cause(first, wait)}"
+        f"deadlock: {', '.join(waiters)} {'waits' if len(waiters) == 1 else 'wait'} on {first.name()} for parity "
+        f"{wait.parity}: {first.state()}. {cause(first, wait)}"
     )
     notes: list[Note] = [("initialised here", first.init_location)]
     log = first.log
@@ -69,8 +70,8 @@ def cause(barrier: MBarrier, wait: Wait) -> str:
     if barrier.pending == 0 and barrier.tx > 0:
         if log.completed_bytes == 0 and not log.transfers:
             return (
-                f"All have arrived but none of the {log.expected_bytes} expected bytes came: no copy was issued on this "
-                "barrier in this phase (a copy that reports to another barrier, or an expect_tx without a copy)"
+                f"All have arrived but none of the {log.expected_bytes} expected bytes came: no copy was issued on "
+                "this barrier in this phase (a copy that reports to another barrier, or an expect_tx without a copy)"
             )
         return (
             f"All have arrived, but expect_tx announced {log.expected_bytes} B and the copies bring only "
@@ -84,8 +85,8 @@ def cause(barrier: MBarrier, wait: Wait) -> str:
     if barrier.pending == barrier.count and not log.transfers and not log.expected:
         if barrier.phase > 0 and wait.parity == barrier.phase & 1:
             return (
-                f"Nobody arrives in phase {barrier.phase}; the phase before, with parity {(barrier.phase - 1) & 1}, has "
-                "completed: the parity of the wait did not flip with the phase, or an arrival is missing"
+                f"Nobody arrives in phase {barrier.phase}; the phase before, with parity {(barrier.phase - 1) & 1}, "
+                "has completed: the parity of the wait did not flip with the phase, or an arrival is missing"
             )
         return "Nobody has arrived: the arrival (arrive.expect_tx) is missing or not reached"
     arrived = barrier.count - barrier.pending

@@ -6,7 +6,7 @@ seeds choose the warp, how long it runs and when each copy completes at random.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -180,7 +180,7 @@ def run_warp(w: Warp, budget: int) -> None:
 
 
 def _pick(w: Warp) -> Front:
-    """The front to run: the lowest segment, so that paths meet again; one that does not wait if the warp is unlocked."""
+    """The front to run: the lowest segment, so that paths meet again; if the warp is unlocked, one that can run."""
     fronts = w.fronts
     if len(fronts) == 1:
         return fronts[0]
@@ -216,7 +216,7 @@ def _merge(w: Warp, front: Front) -> None:
 
 
 def _execute(segment: Segment, r: list, w: Warp, front: Front) -> None:
-    code = iter(segment.code)
+    code: Any = iter(segment.code)
     try:
         protected = w.protected
         if not protected:

@@ -194,8 +194,8 @@ class SharedShadow:
             )
         raise SimulationError(
             "missing proxy fence",
-            f"{what} by {w.describe()} uses shared memory at {place} that {writer.describe()} wrote through the generic "
-            "proxy, with no fence.proxy.async in between: the copy may see stale bytes",
+            f"{what} by {w.describe()} uses shared memory at {place} that {writer.describe()} wrote through the "
+            "generic proxy, with no fence.proxy.async in between: the copy may see stale bytes",
             location,
             notes,
         )
@@ -215,8 +215,8 @@ class SharedShadow:
         if last is not None and not last.fresh and not code & PENDING:
             raise SimulationError(
                 "wrong parity",
-                f"{reader.describe()} reads shared memory at {place} too early, before this round's {what} is issued: its "
-                f"wait for parity {last.parity} passed on an old phase; flip the parity each round",
+                f"{reader.describe()} reads shared memory at {place} too early, before this round's {what} is issued: "
+                f"its wait for parity {last.parity} passed on an old phase; flip the parity each round",
                 read_at,
                 (last.note(), (f"the {what} is issued here", location)),
             )

@@ -33,8 +33,8 @@ Shape = tuple[int, int, int]
 class SimulationResult:
     """What a run tells besides its effect on the arrays.
 
-    ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed. ``steps``: program
-    segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they were asked for.
+    ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed. ``steps``:
+    program segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they were asked for.
     """
 
     findings: tuple[Finding, ...]
@@ -246,7 +246,7 @@ def _bind(
         except TmaFault as error:
             raise SimulationError(error.fault, f"tensor map {index}: {error.message}") from None
         values.append(address)
-    for spec, value, host in zip(signature.arguments, arguments, hosts, strict=True):
+    for value, host in zip(arguments, hosts, strict=True):
         if host is None:
             values.append(value)
         elif signature.bare_pointers:
@@ -308,9 +308,9 @@ def _report_elections(machine: Machine) -> None:
         who, (leader, elected_at) = entry
         raise SimulationError(
             "elected lane excluded",
-            f"what depends on this condition is never executed: lane {leader}, elected for {who}, is not among the lanes "
-            "that the rest of the condition selects. Elect within the active lanes (member mask), or choose the leader "
-            "by thread number",
+            f"what depends on this condition is never executed: lane {leader}, elected for {who}, is not among the "
+            "lanes that the rest of the condition selects. Elect within the active lanes (member mask), or "
+            "choose the leader by thread number",
             place,
             (("elected here", elected_at),),
         )

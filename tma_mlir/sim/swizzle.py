@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def shared_chunks(rows: int, inner_bytes: int, pitch_bytes: int, swizzle_bits: i
     return (absolute ^ ((absolute >> 3) & mask)) - phase // 16
 
 
-def swizzle_offset(offset: np.ndarray | int, swizzle_bits: int):
+def swizzle_offset(offset: Any, swizzle_bits: int) -> Any:
     """Byte address with the swizzle's XOR applied (an involution)."""
     mask = (1 << swizzle_bits) - 1
     return offset ^ (((offset >> 7) & mask) << 4)

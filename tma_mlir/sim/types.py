@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -31,7 +32,7 @@ class Type:
     kind: str
     size: int
     align: int
-    dtype: np.dtype | None = None
+    dtype: Any = None
     bits: int = 0
     space: int = 0
     count: int = 0

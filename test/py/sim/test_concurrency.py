@@ -1,6 +1,7 @@
 """Known concurrency bugs of TMA kernels, each as a wrong kernel and its corrected twin, on twenty schedules.
 
-The cases are public bug reports; the numbers are those of the project's survey (rows of its barriers-and-proxies table).
+The cases are public bug reports; the numbers are those of the project's survey (its table of barriers and
+proxies).
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tma_mlir.compile.signature import KernelSignature, MemRefArgument
+from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle
 from tma_mlir.sim.errors import SimulationError
 
@@ -134,9 +136,7 @@ def test_a_strided_view_is_changed_in_place():
       %t = gpu.thread_id x
       %v = arith.constant 1.0 : f32
       memref.store %v, %in[%t] : memref<8xf32, strided<[32]>>"""
-    sign = signature([("f32", (8,))], [])
-    argument = sign.arguments[0]
-    sign = type(sign)("k", (), (type(argument)(argument.dtype, (8,), (32,)),))
+    sign = KernelSignature("k", (), (MemRefArgument(dtype("f32"), (8,), (32,)),))
     run(kernel(body, "%in: memref<8xf32, strided<[32]>>", threads=8), sign, [base[:, 3]])
     assert base[:, 3].tolist() == [1] * 8
     assert base.sum() == 8
