@@ -43,7 +43,13 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         if "plan" not in attributes:
             raise TileError(copy.operation.location, "'tile.copy_async' op has no plan. Run tile-plan-copies first")
         with copy.operation.context, copy.operation.location, ir.InsertionPoint(copy.operation):
-            plan = read_plan(attributes["plan"])
+            try:
+                plan = read_plan(attributes["plan"])
+            except (KeyError, ValueError) as error:
+                raise TileError(
+                    copy.operation.location,
+                    f"'tile.copy_async' op has a plan that cannot be read ({error}). Drop it and run tile-plan-copies",
+                ) from None
             if plan.variant != "empty":
                 _align(copy, plan)
             _predicated(CopyContext(copy), plan, pool)

@@ -8,9 +8,11 @@ from typing import Any
 from mlir import ir
 
 from ..analysis.ir_access import collect, copies_in
+from ..analysis.issuers import threads_that_all_arrive
 from ..dialect.completion_ops import COMPLETION_OPS
 from ..dialect.completion_verifier import completion_problems
 from ..dialect.prefetch_op import PrefetchAsyncOp, prefetch_problems
+from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems
 from ..errors import TileError, TileErrors
 from .registry import Pass
@@ -22,6 +24,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         for copy in copies_in(op)
         for message in problems(copy)
     ]
+    errors += [error for copy in copies_in(op) if (error := _scope_error(copy))]
     errors += [
         TileError(op_.location, f"'{op_.name}' op {message}")
         for op_ in collect(op, COMPLETION_OPS)
@@ -34,6 +37,22 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     ]
     if errors:
         raise TileErrors(errors)
+
+
+def _scope_error(copy: CopyAsyncOp) -> TileError | None:
+    """A copy for one thread that plainly all threads execute would be made once by each of them."""
+    attributes = copy.operation.attributes
+    scope = attributes["scope"] if "scope" in attributes else None
+    if copy.predicate is not None or (isinstance(scope, ir.StringAttr) and scope.value != "thread"):
+        return None
+    threads = threads_that_all_arrive(copy.operation)
+    if threads is None or threads == 1:
+        return None
+    return TileError(
+        copy.operation.location,
+        f"'tile.copy_async' op is for one thread, and all {threads} threads of the block execute it. Put it under a "
+        'condition that one thread meets, or say scope = "cta" to have the lowering elect one',
+    )
 
 
 PASS = Pass("tile-verify", "Check every tile operation beyond what its IRDL definition says.", run)

@@ -296,3 +296,51 @@ func.func @mbarrier_without_index(%a: memref<8x64xf16>, %b: memref<8x64xf16, 3>,
     : (memref<8x64xf16>, memref<8x64xf16, 3>, !barrier) -> ()
   return
 }
+
+// -----
+
+!barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
+gpu.module @scope {
+  gpu.func @every_thread_copies(%a: memref<8x64xf16>, %b: memref<8x64xf16, 3>, %bar: !barrier, %i: index) kernel
+      attributes {known_block_size = array<i32: 64, 2, 1>} {
+    // expected-error@+1 {{is for one thread, and all 128 threads of the block execute it}}
+    "tile.copy_async"(%a, %b, %bar, %i) {static_source_offsets = array<i64: 0, 0>,
+      static_destination_offsets = array<i64: 0, 0>, sizes = array<i64: 8, 64>,
+      operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>}
+      : (memref<8x64xf16>, memref<8x64xf16, 3>, !barrier, index) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+func.func @no_allocate_is_not_for_l2(%a: memref<8x64xf16>, %b: memref<8x64xf16, 3>) {
+  // expected-error@+1 {{cannot be no_allocate: that is a property of L1, which TMA does not go through}}
+  "tile.copy_async"(%b, %a) {static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: 0, 0>,
+    sizes = array<i64: 8, 64>, cache = "no_allocate", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0>}
+    : (memref<8x64xf16, 3>, memref<8x64xf16>) -> ()
+  return
+}
+
+// -----
+
+!barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
+func.func @a_load_does_not_reduce(%a: memref<8x64xf16>, %b: memref<8x64xf16, 3>, %bar: !barrier, %i: index) {
+  // expected-error@+1 {{reduces into global memory only; a load cannot}}
+  "tile.copy_async"(%a, %b, %bar, %i) {static_source_offsets = array<i64: 0, 0>,
+    static_destination_offsets = array<i64: 0, 0>, sizes = array<i64: 8, 64>, reduce = "add",
+    operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>}
+    : (memref<8x64xf16>, memref<8x64xf16, 3>, !barrier, index) -> ()
+  return
+}
+
+// -----
+
+func.func @a_store_does_not_multicast(%a: memref<8x64xf16>, %b: memref<8x64xf16, 3>, %mask: i16) {
+  // expected-error@+1 {{multicasts loads only; a store writes its tile once}}
+  "tile.copy_async"(%b, %a, %mask) {static_source_offsets = array<i64: 0, 0>,
+    static_destination_offsets = array<i64: 0, 0>, sizes = array<i64: 8, 64>,
+    operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 1, 0>}
+    : (memref<8x64xf16, 3>, memref<8x64xf16>, i16) -> ()
+  return
+}
