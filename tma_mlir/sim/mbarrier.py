@@ -65,6 +65,7 @@ class MBarrier:
         self.inits = [(w, w.epoch)]
         self.init_location = location
         self.used = False
+        self.last_transfer: tuple[Transfer | None, int] = (None, 0)
         self.arrivers: set[Warp] = set()
         self.issuers: set[Warp] = set()
         self.arriving = Clock(w.clock.seen.size)
@@ -133,6 +134,7 @@ class MBarrier:
         log = self.log
         log.transfers.append(transfer)
         self.issuers.add(transfer.issuer)
+        self.last_transfer = (transfer, self.phase + 1)
         log.issued_bytes += size
         remote = transfer.issuer.cta is not self.cta
         if log.issued_bytes <= log.expected_bytes or remote:

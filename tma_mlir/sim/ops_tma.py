@@ -208,7 +208,7 @@ def _window_chunks(bound: engine.BoundTensorMap, chunks: Chunks, inside: engine.
 def _drain(w: Warp, lane: int, cta: Cta, chunks: Chunks, needed: Chunks | None, transfer: Transfer) -> None:
     """Check and record that a transfer of the thread's open bulk group reads shared memory."""
     groups = bulk_groups(w, lane)
-    groups.open.append(transfer)
+    groups.add(transfer)
     shadow = cta.shared.shadow
     if shadow is None:
         return

@@ -7,6 +7,7 @@ from collections import defaultdict
 from .errors import Note, SimulationError
 from .machine import Cluster, Wait, Warp, lanes_text
 from .mbarrier import MBarrier
+from .transfer import Transfer
 
 
 def deadlock(cluster: Cluster) -> SimulationError:
@@ -62,6 +63,25 @@ def deadlock(cluster: Cluster) -> SimulationError:
             )
     notes += [(f"{name} waits for {entry.what}", entry.location) for name, entry in others[:4]]
     return SimulationError("deadlock", message, wait.location, tuple(_unique(notes)))
+
+
+def exit_during_transfer(transfer: Transfer, committed: bool) -> SimulationError:
+    """A kernel ended without having waited for a copy that uses its shared memory."""
+    what = "a wait on its mbarrier" if transfer.targets else "wait_group"
+    hint = "" if committed else " (its group was never committed)"
+    return SimulationError(
+        "exit during transfer",
+        f"the CTA of {transfer.issuer.describe()} exits without waiting for {transfer.describe()}, which uses its shared "
+        f"memory{hint}: put {what} before the end",
+        transfer.location,
+    )
+
+
+def endless_loop(live: list[Warp]) -> SimulationError:
+    """Warps run on and on without any barrier, copy or atomic."""
+    w = live[0]
+    place = w.cta.kernel.segments[w.fronts[0].segment].place
+    return SimulationError("endless loop", f"{w.describe()} loops without an end in sight", place)
 
 
 def cause(barrier: MBarrier, wait: Wait) -> str:

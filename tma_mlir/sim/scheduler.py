@@ -14,7 +14,7 @@ from .compile import Segment, blend
 from .errors import SimulationError
 from .hazards import EarlyRead
 from .machine import BLOCKED, EXIT, SPLIT, Cluster, Front, Machine, Warp
-from .report import deadlock
+from .report import deadlock, endless_loop, exit_during_transfer
 from .transfer import finish
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 QUANTUM = 20_000
 """Segments one warp may run in one turn of schedule 0."""
 NOTHING: frozenset[int] = frozenset()
+IDLE_STEPS = 20_000_000
+"""Segments that may run without any barrier, copy or atomic before a loop is taken to be endless."""
 STALLS = 64
 """Rounds in which only polling warps run before they are taken to wait for ever."""
 
@@ -77,6 +79,7 @@ def run_cluster(machine: Machine, cluster: Cluster) -> None:
     live = list(cluster.warps)
     random = machine.random
     stalls = 0
+    last_event, last_steps = machine.event, machine.steps
     while live:
         before = machine.event
         ran = False
@@ -92,6 +95,10 @@ def run_cluster(machine: Machine, cluster: Cluster) -> None:
             if random is not None:
                 _complete_due(machine)
         live = [w for w in live if w.fronts]
+        if machine.event != last_event:
+            last_event, last_steps = machine.event, machine.steps
+        elif machine.steps - last_steps > IDLE_STEPS:
+            raise endless_loop(live)
         if machine.event != before:
             stalls = 0
         elif ran and any(w.blocked_at != machine.event for w in live):
@@ -102,7 +109,8 @@ def run_cluster(machine: Machine, cluster: Cluster) -> None:
             stalls += 1
             if stalls > STALLS or not _unlock(live):
                 raise deadlock(cluster)
-    _check_exit(machine, cluster)
+    if machine.check:
+        _check_exit(cluster)
 
 
 def _complete_due(machine: Machine) -> None:
@@ -147,8 +155,7 @@ def run_warp(w: Warp, budget: int) -> None:
         segment = segments[front.segment]
         if segment.code:
             _execute(segment, r, w, front)
-        assert segment.terminator is not None
-        following = segment.terminator(r, w, front)
+        following = _terminate(segment, r, w, front)
         machine.steps += following != BLOCKED
         if following >= 0:
             front.segment = following
@@ -234,6 +241,16 @@ def _execute(segment: Segment, r: list, w: Warp, front: Front) -> None:
         raise SimulationError("internal", f"the simulator failed here: {error!r}", segment.places[index]) from error
 
 
+def _terminate(segment: Segment, r: list, w: Warp, front: Front) -> int:
+    assert segment.terminator is not None
+    try:
+        return segment.terminator(r, w, front)
+    except SimulationError:
+        raise
+    except Exception as error:
+        raise SimulationError("internal", f"the simulator failed here: {error!r}", segment.place) from error
+
+
 def _exit(w: Warp, front: Front) -> None:
     w.fronts.remove(front)
     w.alive = w.alive & ~front.mask
@@ -243,17 +260,14 @@ def _exit(w: Warp, front: Front) -> None:
     w.machine.event += 1
 
 
-def _check_exit(machine: Machine, cluster: Cluster) -> None:
-    """At the end no copy may still use the shared memory of a CTA that is gone."""
-    for transfer in list(machine.in_flight):
-        if transfer.issuer.cta.cluster is cluster:
-            groups = transfer.issuer.groups.get(transfer.lane)
-            kind = "wait_group" if not transfer.targets else "a wait on its mbarrier"
-            committed = groups is not None and transfer not in groups.open
-            hint = "" if committed or transfer.targets else " (its group was never committed)"
-            raise SimulationError(
-                "exit during transfer",
-                f"{transfer.issuer.describe()} exits while {transfer.describe()} still uses its shared memory{hint}: "
-                f"put {kind} before the end",
-                transfer.location,
-            )
+def _check_exit(cluster: Cluster) -> None:
+    """At the end no copy may still use the shared memory of a CTA that is gone: each must have been waited for."""
+    for w in cluster.warps:
+        for groups in w.groups.values():
+            if groups.last is not None and groups.last_group > groups.done and groups.last.number:
+                raise exit_during_transfer(groups.last, committed=groups.last not in groups.open)
+    for cta in cluster.ctas:
+        for barrier in cta.barriers.values():
+            transfer, need = barrier.last_transfer
+            if transfer is not None and not any(w.clock.knows(barrier.component, need) for w in cluster.warps):
+                raise exit_during_transfer(transfer, committed=True)

@@ -64,18 +64,25 @@ def finish(machine: Machine, transfer: Transfer) -> None:
 class AsyncGroups:
     """Bulk or cp.async groups of one thread (or warp). Group n (from 1) holds the copies before the n-th commit."""
 
-    __slots__ = ("component", "done", "groups", "open")
+    __slots__ = ("component", "done", "groups", "last", "last_group", "open")
 
     def __init__(self, cluster: Cluster):
         self.component = cluster.new_component()
         self.open: list[Transfer] = []
         self.groups: list[list[Transfer]] = []
         self.done = 0
+        self.last: Transfer | None = None
+        self.last_group = 0
 
     @property
     def current(self) -> int:
         """The number that the open group will have."""
         return len(self.groups) + 1
+
+    def add(self, transfer: Transfer) -> None:
+        """Put a copy in the open group."""
+        self.open.append(transfer)
+        self.last, self.last_group = transfer, self.current
 
     def commit(self) -> None:
         self.groups.append(self.open)
