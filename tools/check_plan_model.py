@@ -41,7 +41,7 @@ def replay(row: dict) -> int:
     )
     is_load = row["kind"] == "load"
     direction = Direction.LOAD if is_load else Direction.STORE
-    source, target = box_pairs(tensor_map, row["coords"], 0, direction, {})
+    source, target = box_pairs(tensor_map, row["coords"], row.get("shared_offset", 0), direction, {})
     size = tensor_map.element_bytes
     last = zip(row["global_dim"][1:], row["global_stride"], strict=True)
     span = row["global_dim"][0] * size + sum((extent - 1) * stride for extent, stride in last)

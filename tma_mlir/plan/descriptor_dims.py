@@ -36,7 +36,8 @@ def box_dims(
     """A mode as descriptor dimensions, innermost first; ``unit_bytes`` is the element size if it is the contiguous run.
 
     Several dimensions tile the mode where its start is a whole number of the inner ones. Otherwise the inner one keeps
-    the start and the outer ones are overlapping windows on it, which is exact only where nothing is outside.
+    the start and the outer ones are overlapping windows on it, which is exact only where nothing is outside. Strides
+    that overlap, or are zero, are plain address arithmetic: ``tools/probe_tensor_maps.py`` on an H200.
     """
     limit, start, denominator, step = mode.limit, mode.start, 1, mode.global_bytes
     if unit_bytes:
