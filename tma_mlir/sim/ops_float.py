@@ -9,7 +9,7 @@ import numpy as np
 
 from .compile import Compiler, Step, operation
 from .errors import UnsupportedError
-from .ops_llvm import unsigned
+from .ops_integer import unsigned
 from .program import Instruction
 
 _BINARY = {

@@ -10,7 +10,7 @@ import numpy as np
 from .compile import Compiler, Step, operation
 from .errors import UnsupportedError
 from .memory import LANES, Site, load_lanes, resolve, store_lanes
-from .ops_llvm import unsigned, wrapper
+from .ops_integer import unsigned, wrapper
 from .program import Instruction
 from .types import Type
 

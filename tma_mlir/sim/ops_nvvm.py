@@ -10,7 +10,7 @@ from .compile import NOT_YET, Compiler, Step, Waiter, operation, waiting
 from .errors import SimulationError, UnsupportedError
 from .machine import LANE_IDS, Front, Wait, Warp, lanes_text
 from .memory import LANES, RANK_SHIFT, SHARED_WINDOW
-from .ops_llvm import wrapper
+from .ops_integer import wrapper
 from .program import Instruction
 
 AXES = {"x": 0, "y": 1, "z": 2}

@@ -175,10 +175,9 @@ def _tensor_load(asm: _Asm, opcode: str, operands: list[str], predicate: list[in
 
 
 def _tensor_mode(asm: _Asm, opcode: str) -> str:
-    for mode in ("im2col", "gather4", "scatter4"):
-        if mode in opcode:
-            raise UnsupportedError(f"inline PTX {opcode}", asm.instruction.location)
-    return "tile"
+    if "im2col" in opcode:
+        raise UnsupportedError(f"inline PTX {opcode}", asm.instruction.location)
+    return next((f"tile_{mode}" for mode in ("gather4", "scatter4") if mode in opcode), "tile")
 
 
 def _tensor_store(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:

@@ -71,8 +71,8 @@ def exit_during_transfer(transfer: Transfer, committed: bool) -> SimulationError
     hint = "" if committed else " (its group was never committed)"
     return SimulationError(
         "exit during transfer",
-        f"the CTA of {transfer.issuer.describe()} exits without waiting for {transfer.describe()}, which uses its shared "
-        f"memory{hint}: put {what} before the end",
+        f"the CTA of {transfer.issuer.describe()} exits without waiting for {transfer.describe()}, which uses its "
+        f"shared memory{hint}: put {what} before the end",
         transfer.location,
     )
 

@@ -10,7 +10,18 @@ import numpy as np
 
 from ..compile.signature import KernelSignature, MemRefArgument
 from ..layout.expr import evaluate
-from . import ops_barrier, ops_float, ops_llvm, ops_memory, ops_nvvm, ops_tma, ops_vector, ops_wgmma  # noqa: F401
+from . import (  # noqa: F401
+    ops_barrier,
+    ops_bulk,
+    ops_float,
+    ops_integer,
+    ops_llvm,
+    ops_memory,
+    ops_nvvm,
+    ops_tma,
+    ops_vector,
+    ops_wgmma,
+)
 from .compile import Kernel, compile_function
 from .decode import decode_module
 from .engine import BoundTensorMap, TmaFault

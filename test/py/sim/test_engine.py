@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
-from tma_mlir.sim import engine
+from tma_mlir.sim import engine, gather
 
 
 def bind(data_type="UINT8", dims=(16,), strides=(), box=(16,), swizzle=Swizzle.NONE, fill=OobFill.ZERO, steps=None):
@@ -100,3 +100,22 @@ def test_a_reduction_the_chip_does_not_execute_is_an_illegal_instruction():
     bound = bind("INT64", dims=(2,), box=(2,))
     with pytest.raises(engine.TmaFault, match="does not execute on sm_90"):
         engine.store_box(bound, (0,), np.zeros((1, 16), np.uint8), np.zeros(16, np.uint8), 0x1000, reduction="add")
+
+
+def test_gather4_takes_four_rows_by_number_and_fills_those_outside():
+    bound = bind(dims=(16, 8), strides=(16,), box=(16, 1))
+    memory = np.repeat(np.arange(8, dtype=np.uint8), 16)
+    tile = gather.four_rows(bound)
+    assert tile.transaction_bytes == 64
+    box = gather.gather_rows(bound, gather.row_windows(bound, (0, 5, 1, 9, -1), store=False), memory, 0x1000)
+    assert box[:, 0].tolist() == [5, 1, 0, 0]
+
+
+def test_scatter4_writes_rows_by_number():
+    bound = bind(dims=(16, 8), strides=(16,), box=(16, 1))
+    memory = np.zeros(128, np.uint8)
+    box = np.repeat(np.arange(1, 5, dtype=np.uint8), 16).reshape(4, 16)
+    gather.scatter_rows(bound, gather.row_windows(bound, (0, 7, 2, 8, 0), store=True), box, memory, 0x1000)
+    assert memory.reshape(8, 16)[:, 3].tolist() == [4, 0, 2, 0, 0, 0, 0, 1]
+    with pytest.raises(engine.TmaFault, match="negative start coordinate"):
+        gather.row_windows(bound, (0, -1, 0, 0, 0), store=True)
