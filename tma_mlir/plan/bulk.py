@@ -18,7 +18,7 @@ def plan_bulk_piece(request: CopyRequest, copy: CopyModes) -> tuple[BulkGroup, l
     modes = copy.merged
     conditions = [
         rules.chip_supported(request.chip),
-        rules.plain_copy(request.reduction, request.multicast, request.cta_group),
+        rules.plain_copy(request.reduction, request.multicast, request.cta_group, request.rounds),
         rules.unswizzled(swizzle_mode(request.shared_swizzle)),
         rules.inside_tensor(all(mode.safe for mode in (*modes, *copy.fixed))),
     ]

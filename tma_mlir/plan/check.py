@@ -6,6 +6,7 @@ modelled by where its bytes come from: a shared byte holds the global address it
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import numpy as np
 from ..layout.expr import evaluate
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle
+from .check_modes import row_boxes, wanted_coordinates
 from .copy_plan import BulkGroup, CopyPlan, IssueGroup
 from .copy_request import CopyRequest, Direction
 from .tensor_map import TensorMap
@@ -72,7 +74,10 @@ def wanted_pairs(request: CopyRequest, values: Mapping[str, int]) -> tuple[np.nd
     size = request.dtype.bytes
     shape = [evaluate(e, values) for e in request.global_shape]
     starts = [evaluate(s, values) for s in request.global_region.starts]
-    coordinates = region_coordinates(starts, request.global_region.extents)
+    if request.rows is None and request.im2col is None:
+        coordinates = region_coordinates(starts, request.global_region.extents)
+    else:
+        coordinates = wanted_coordinates(request, values)
     inside = np.ones(len(coordinates), bool)
     for dim, extent in enumerate(shape):
         inside &= (coordinates[:, dim] >= 0) & (coordinates[:, dim] < extent)
@@ -135,7 +140,13 @@ def tensor_pairs(
         for i, steps, shared_step in zip(index, group.coordinate_steps, group.shared_steps_bytes, strict=True):
             start = [c + i * step for c, step in zip(start, steps, strict=True)]
             shared += i * shared_step
-        result.append(box_pairs(tensor_map, start, shared, request.direction, values))
+        if group.mode == "tile":
+            result.append(box_pairs(tensor_map, start, shared, request.direction, values))
+            continue
+        if shared % 128:
+            raise BrokenRuleError(f"shared address {shared} is not a multiple of 128 B")
+        for row_map, row_start, row_shared in row_boxes(tensor_map, group, start, shared, request.direction, values):
+            result.append(row_pairs(row_map, row_start, row_shared, request.direction, values))
     return result
 
 
@@ -145,13 +156,16 @@ def check_encoding(tensor_map: TensorMap, values: Mapping[str, int], request: Co
     dims = [evaluate(d, values) for d in tensor_map.dims]
     strides = [evaluate(s, values) for s in tensor_map.strides_bytes]
     inner = tensor_map.box[0] * size
+    im2col = tensor_map.im2col
+    rank_of_box = len(dims) if im2col is None else 2
+    most = (256,) * len(dims) if im2col is None else (256, 1024)
     span = (0, 32, 64, 128, 128, 128, 128)[tensor_map.swizzle]
     wrong = {
-        "rank": not 1 <= len(dims) <= 5 or len(strides) != len(dims) - 1 or len(tensor_map.box) != len(dims),
+        "rank": not 1 <= len(dims) <= 5 or len(strides) != len(dims) - 1 or len(tensor_map.box) != rank_of_box,
         "global address": evaluate(tensor_map.base_offset_bytes, values) % 16 or request.global_alignment_bytes % 16,
         "global dim": not all(1 <= d <= 1 << 32 for d in dims),
         "global stride": not all(s % 16 == 0 and 0 <= s < 1 << 40 for s in strides),
-        "box dim": not all(1 <= b <= 256 for b in tensor_map.box),
+        "box dim": not all(1 <= b <= m for b, m in zip(tensor_map.box, most, strict=True)),
         "box size": math.prod(tensor_map.box) * size > 232_448,
         "inner box": inner % 16,
         "element stride": not all(1 <= s <= 8 for s in tensor_map.element_strides),
@@ -161,6 +175,15 @@ def check_encoding(tensor_map: TensorMap, values: Mapping[str, int], request: Co
     broken = [name for name, is_wrong in wrong.items() if is_wrong]
     if broken:
         raise BrokenRuleError(f"the driver refuses {', '.join(broken)} of {tensor_map}")
+
+
+def row_pairs(
+    tensor_map: TensorMap, start: list[int], shared: int, direction: Direction, values: Mapping[str, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """One row of an instruction that names rows, as a box of its own: it need not start at 128 bytes."""
+    unswizzled = dataclasses.replace(tensor_map, swizzle=Swizzle.NONE)
+    global_bytes, shared_bytes = box_pairs(unswizzled, start, 0, direction, values)
+    return global_bytes, swizzled(shared_bytes + shared, tensor_map.swizzle)
 
 
 def box_pairs(

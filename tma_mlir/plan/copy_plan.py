@@ -26,6 +26,9 @@ class IssueGroup:
     For loop indices ``i``: the start coordinates are ``coordinates[d] + sum(i[k] * coordinate_steps[k][d])`` (driver
     order, elements of the descriptor's data type), and the box lands at (or comes from) byte
     ``shared_offset_bytes + sum(i[k] * shared_steps_bytes[k])`` of the shared tile.
+
+    ``mode`` is the instruction's: ``tile``, ``gather4``, ``scatter4`` (coordinates are the column and four rows, on a
+    box of one row), ``im2col``, ``im2col_w``, ``im2col_w_128`` (with ``im2col_offsets`` in driver order).
     """
 
     tensor_map: int
@@ -35,6 +38,8 @@ class IssueGroup:
     loops: tuple[int, ...] = ()
     coordinate_steps: tuple[tuple[int, ...], ...] = ()
     shared_steps_bytes: tuple[int, ...] = ()
+    mode: str = "tile"
+    im2col_offsets: tuple[Expr | int, ...] = ()
 
     @property
     def instruction_count(self) -> int:
@@ -42,6 +47,11 @@ class IssueGroup:
         for extent in self.loops:
             count *= extent
         return count
+
+    @property
+    def boxes_per_instruction(self) -> int:
+        """Four for the modes that name four rows."""
+        return 4 if self.mode in ("gather4", "scatter4") else 1
 
 
 @dataclass(frozen=True)

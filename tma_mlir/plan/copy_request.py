@@ -44,6 +44,23 @@ class ExplicitDescriptor:
 
 
 @dataclass(frozen=True)
+class Im2colWalk:
+    """How an im2col copy walks a tensor N(D)(H)WC: corners, strides and offsets of its spatial dimensions, in memref
+    order (D, H, W).
+
+    The pixels are those of the bounding box ``lower_corner .. extent - 1 + upper_corner`` from the region's start on,
+    ``traversal_strides`` apart, W fastest, then H, D, N. ``filter_offsets`` are added to each pixel's place only. With
+    ``wide`` (``w``, ``w_128``) the box has the dimension W alone, and the offsets are the halo and that of W.
+    """
+
+    lower_corner: tuple[int, ...]
+    upper_corner: tuple[int, ...]
+    traversal_strides: tuple[int, ...]
+    filter_offsets: tuple[Expr | int, ...]
+    wide: str = ""
+
+
+@dataclass(frozen=True)
 class CopyRequest:
     """One copy. The two regions have the same number of elements, matched in row-major order of their extents
     with unit extents ignored.
@@ -85,3 +102,8 @@ class CopyRequest:
     chip: str = "sm_90a"
     explicit: ExplicitDescriptor | None = None
     """The descriptor of a ``tma_explicit`` copy."""
+    rows: tuple[Expr | int, ...] | None = None
+    """The four rows of a gather (load) or scatter (store); the global region is then (first row, column)."""
+    im2col: Im2colWalk | None = None
+    """An im2col copy: the global region starts at the first pixel and its channel, its last two extents are the pixels
+    and the channels."""

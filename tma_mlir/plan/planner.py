@@ -16,6 +16,8 @@ from .declined import PlanDeclined
 from .descriptor_dims import Dim
 from .explicit import plan_explicit
 from .findings import Finding, Status
+from .gather import plan_gather
+from .im2col import plan_im2col
 from .modes import CopyModes, cut_request, even_parts
 from .tensor_map import TensorMap
 from .tensor_search import Piece, plan_piece
@@ -66,6 +68,8 @@ def _planned(request: CopyRequest) -> CopyPlan:
     check_request(request)
     if 0 in request.global_region.extents:
         return CopyPlan("empty", request=request)
+    if request.rows is not None or request.im2col is not None:
+        return _plan_row_mode(request)
     if request.variant == "cp_async":
         return plan_cp_async(request)
     if request.variant == "simt":
@@ -100,6 +104,17 @@ def _plan_explicit_copy(request: CopyRequest) -> CopyPlan:
     conditions = _request_conditions(request)
     piece, own = plan_explicit(request)
     conditions += [*own, *instruction_conditions(piece, request)]
+    return finished(request, piece, (), conditions)
+
+
+def _plan_row_mode(request: CopyRequest) -> CopyPlan:
+    """Gathers, scatters and im2col copies, which no other way can make."""
+    conditions = [rules.way_of_mode(request.variant), *_request_conditions(request)]
+    piece = plan_gather(request) if request.rows is not None else plan_im2col(request)
+    conditions += piece.conditions
+    for tensor_map in piece.maps:
+        conditions += map_conditions(tensor_map, request)
+    _raise_disproven(conditions)
     return finished(request, piece, (), conditions)
 
 
@@ -293,6 +308,7 @@ def map_conditions(tensor_map: TensorMap, request: CopyRequest) -> list[Conditio
         address_bytes=tensor_map.base_offset_bytes,
         known_alignment=request.global_alignment_bytes,
         chip=request.chip,
+        im2col=tensor_map.im2col,
     )
     conditions.append(rules.known_on_host((*tensor_map.dims, *tensor_map.strides_bytes, tensor_map.base_offset_bytes)))
     return conditions
@@ -326,7 +342,10 @@ def finished(
     open_conditions = [c for c in conditions if c.finding.status is Status.UNKNOWN]
     transaction = 0
     if request.direction is Direction.LOAD:
-        transaction = sum(piece.maps[g.tensor_map].transaction_bytes * g.instruction_count for g in piece.groups)
+        transaction = sum(
+            piece.maps[g.tensor_map].transaction_bytes * g.boxes_per_instruction * g.instruction_count
+            for g in piece.groups
+        )
         transaction += sum(g.size_bytes * g.instruction_count for g in bulk_groups)
     alignment = max(128 if piece.maps else 16, swizzle_period_bytes(request.shared_swizzle))
     return CopyPlan(

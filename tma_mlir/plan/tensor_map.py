@@ -16,13 +16,27 @@ class OobFill(enum.IntEnum):
 
 
 @dataclass(frozen=True)
+class Im2col:
+    """What ``cuTensorMapEncodeIm2col`` takes besides a tiled map's arguments, in driver order (W, H, D).
+
+    The bounding box of a spatial dimension of extent ``n`` is ``lower .. n - 1 + upper``: both corners count from the
+    tensor's own. ``wide`` is empty, or ``w``/``w_128`` for ``cuTensorMapEncodeIm2colWide``, whose box has only W.
+    """
+
+    lower_corner: tuple[int, ...]
+    upper_corner: tuple[int, ...]
+    wide: str = ""
+
+
+@dataclass(frozen=True)
 class TensorMap:
-    """Arguments of ``cuTensorMapEncodeTiled`` (interleave is always none).
+    """Arguments of ``cuTensorMapEncodeTiled`` or ``cuTensorMapEncodeIm2col`` (interleave is always none).
 
     ``data_type``: ``CUtensorMapDataType`` suffix, e.g. ``FLOAT16``. ``dims``: elements. ``strides_bytes``: bytes,
     for dimensions 1 and up. ``box``, ``element_strides``: elements. ``base_offset_bytes`` is added to the address
     of the tensor the descriptor is made for. Dims, strides and base offset may be expressions over symbols that
-    the host knows at encode time. Equality of all fields is the descriptor cache's key.
+    the host knows at encode time. With ``im2col`` the box is (channels per pixel, pixels per column), whatever the
+    rank. Equality of all fields is the descriptor cache's key.
     """
 
     data_type: str
@@ -35,6 +49,7 @@ class TensorMap:
     """Index into 0, 64, 128, 256 bytes (``CUtensorMapL2promotion``)."""
     oob_fill: OobFill = OobFill.ZERO
     base_offset_bytes: Expr | int = 0
+    im2col: Im2col | None = None
 
     @property
     def rank(self) -> int:
@@ -51,6 +66,8 @@ class TensorMap:
     @property
     def transaction_bytes(self) -> int:
         """Bytes one instruction completes on its mbarrier: the box, out-of-bounds elements counted in."""
+        if self.im2col is not None:
+            return self.box[0] * self.box[1] * self.element_bytes  # Strides skip pixels, they do not lessen them.
         count = self.box[0]
         for extent, step in zip(self.box[1:], self.element_strides[1:], strict=True):
             count *= -(-extent // step)

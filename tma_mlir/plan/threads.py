@@ -51,7 +51,7 @@ def _widest(request: CopyRequest, copy: CopyModes) -> int:
 
 def _conditions(request: CopyRequest) -> list[Condition]:
     return [
-        rules.plain_copy(request.reduction, request.multicast, request.cta_group),
+        rules.plain_copy(request.reduction, request.multicast, request.cta_group, request.rounds),
         rules.swizzle_pattern_known(request.shared_swizzle),
     ]
 

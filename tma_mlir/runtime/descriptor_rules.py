@@ -29,6 +29,7 @@ def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> lis
         fill=tensor_map.oob_fill,
         address_bytes=address,
         chip=chip,
+        im2col=tensor_map.im2col,
     )
     disproven = [condition.finding for condition in conditions if condition.finding.status is Status.DISPROVEN]
     return problems + [str(finding) for finding in disproven if finding.rule != "global dimension" or not problems]

@@ -9,8 +9,9 @@ from ...layout.expr import Expr
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
 from ..findings import Finding, Status
-from ..tensor_map import OobFill
+from ..tensor_map import Im2col, OobFill
 from .answers import Value, chip_number, holds, multiple, rule, within
+from .row_modes import im2col_conditions
 
 SHARED_MEMORY_BYTES = 232_448
 """Shared memory one block can have on sm_90 and sm_100 (227 KiB)."""
@@ -187,19 +188,24 @@ def encode_conditions(
     known_alignment: int = 16,
     interleave_mode: str = "none",
     chip: str = "sm_90a",
+    im2col: Im2col | None = None,
 ) -> list[Condition]:
-    """Every encoding rule, on the arguments of one ``cuTensorMapEncodeTiled`` call."""
+    """Every encoding rule, on the arguments of one ``cuTensorMapEncodeTiled`` or ``cuTensorMapEncodeIm2col`` call."""
     found = [rank(len(dims)), data_type(data_type_name), interleave(interleave_mode)]
     found += [swizzle_supported(swizzle, chip), l2_promotion(l2_promotion_index), oob_fill_type(fill, data_type_name)]
     found.append(global_address_alignment(address_bytes, known_alignment))
     found += [global_dimension(extent, index) for index, extent in enumerate(dims)]
     for index, stride in enumerate(strides_bytes, 1):
         found += [global_stride_alignment(stride, index), global_stride_range(stride, index)]
-    found += [box_dimension(extent, index) for index, extent in enumerate(box)]
+    if im2col is None:
+        found += [box_dimension(extent, index) for index, extent in enumerate(box)]
+    else:
+        found += im2col_conditions(im2col, dims, box, swizzle, chip)
     found += [element_stride(step, index) for index, step in enumerate(element_strides)]
     if all(condition.finding.status is not Status.DISPROVEN for condition in found):
         element_bytes = DRIVER_BYTES[data_type_name]
         inner = box[0] * element_bytes
-        found += [box_size(box, element_strides, element_bytes), inner_box_bytes(inner)]
+        steps = element_strides if im2col is None else (1, 1)
+        found += [box_size(box, steps, element_bytes), inner_box_bytes(inner)]
         found.append(swizzle_inner_box(inner, Swizzle(swizzle)))
     return found

@@ -43,9 +43,13 @@ def known_step(step_bytes: Value) -> Condition:
 
 
 @rule
-def plain_copy(reduction: str | None, multicast: bool, cta_group: int) -> Condition:
-    """Only tensor-map copies are planned as reductions, multicast or for CTA pairs."""
+def plain_copy(reduction: str | None, multicast: bool, cta_group: int, rounds: bool = False) -> Condition:
+    """Only tensor-map copies are planned as reductions, multicast or for CTA pairs.
+
+    And only they round: a load of tf32 rounds each element (TMA_HARDWARE.md, execution rule 8).
+    """
     wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
+    wanted.append("rounding to tf32" * rounds)
     found = ", ".join(filter(None, wanted))
     return holds("plain copy", not found, found or "a plain copy", "a plain copy", "Use a tensor map.")
 
