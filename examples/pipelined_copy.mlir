@@ -1,8 +1,8 @@
 // A pipeline: one warp loads tiles of a int32 matrix into a ring of four stages, four warps double them in place, and
 // TMA stores them. Loads, arithmetic and stores of different tiles overlap.
 //
-// Each stage has two mbarriers. full: the bytes of its tile have arrived; empty: its last tile has been stored. A phase of
-// either is one use of the stage, so its parity is the round of the ring modulo two.
+// Each stage has two mbarriers. full: the bytes of its tile have arrived; empty: its last tile has been stored. A phase
+// of either is one use of the stage, so its parity is the round of the ring modulo two.
 //
 // RUN: tma-opt %s --pass-pipeline='builtin.module(tile-plan-copies,tile-merge-expect-tx,tile-insert-proxy-fences)' \
 // RUN:   | FileCheck %s --check-prefix=PLAN

@@ -41,7 +41,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--kernel", metavar="NAME", help="which kernel, where the file has several")
     made.add_argument(
         "--arg", action="append", default=[], metavar="I=VALUE",
-        help="argument I: FILE.npy, zeros, iota, random:SEED (@64x128 gives dynamic shapes), or a number",
+        help="argument I: FILE.npy, zeros, iota, random:SEED, small:SEED (-4 to 4); @64x128 gives dynamic shapes; or a "
+        "number",
     )  # fmt: skip
     made.add_argument("--out", action="append", default=[], metavar="I=FILE.npy", help="write argument I after the run")
     made.add_argument("--emit", default="", metavar="LIST", help=f"comma-separated: {','.join(EMITS)}")
@@ -172,7 +173,7 @@ def _read(path: Path) -> str:
 def _kernel(compiled: CompiledModule, name: str | None) -> KernelSignature:
     names = list(compiled.signatures)
     if not names:
-        raise ValueError("the module has no gpu.func kernel")
+        raise ValueError("the module has no gpu.func kernel (other than those its own host code launches)")
     if name is None and len(names) > 1:
         raise ValueError(f"the module has several kernels; choose one with --kernel: {', '.join(names)}")
     if name is not None and name not in names:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..compile.signature import KernelSignature, MemRefArgument, ScalarArgument
 
-KINDS = "FILE.npy, zeros, iota, random:SEED (each with @64x128 for dynamic shapes), or a number for a scalar"
+KINDS = "FILE.npy, zeros, iota, random:SEED, small:SEED (each with @64x128 for dynamic shapes), or a number for a scalar"
 
 
 class ArgumentError(ValueError):
@@ -57,12 +57,12 @@ def _array(index: int, argument: MemRefArgument, text: str) -> np.ndarray:
         flat = np.zeros(count, dtype)
     elif name == "iota":
         flat = np.arange(count).astype(dtype)
-    elif name == "random":
+    elif name in ("random", "small"):
         try:
             generator = np.random.default_rng(int(seed or 0))
         except ValueError:
-            raise ArgumentError(f"--arg {index}={text}: {seed!r} is not a seed; write random:7") from None
-        flat = _random(generator, count, dtype)
+            raise ArgumentError(f"--arg {index}={text}: {seed!r} is not a seed; write {name}:7") from None
+        flat = _random(generator, count, dtype) if name == "random" else _small(generator, count, dtype)
     else:
         raise ArgumentError(f"--arg {index}={text}: {name!r} is no kind of array. Use {KINDS}")
     return _strided(index, argument, flat.reshape(shape))
@@ -73,6 +73,12 @@ def _random(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.n
     if dtype == np.bool_:
         return generator.integers(0, 2, count).astype(np.bool_)
     return generator.integers(0, 256, count * dtype.itemsize, dtype=np.uint8).view(dtype)
+
+
+def _small(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
+    """Integers from -4 to 4 (0 to 8 where there is no sign): sums of their products are exact in any order."""
+    low = 0 if dtype.kind in "ub" else -4
+    return generator.integers(low, low + 9, count).astype(dtype)
 
 
 def _load(index: int, argument: MemRefArgument, path: str) -> np.ndarray:

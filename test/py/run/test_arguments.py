@@ -31,6 +31,12 @@ def test_generated_arrays_have_the_memref_s_strides():
     assert number == 16
 
 
+def test_small_numbers_have_exact_sums():
+    array = make_arguments(SIGNATURE, {0: "small:1", **REST})[0]
+    assert isinstance(array, np.ndarray)
+    assert {-4, 0, 4} <= set(array.astype(int).ravel().tolist()) <= set(range(-4, 5))
+
+
 def test_random_is_the_same_for_the_same_seed():
     first = make_arguments(SIGNATURE, {0: "random:1", **REST})[0]
     again = make_arguments(SIGNATURE, {0: "random:1", **REST})[0]
