@@ -15,7 +15,9 @@ from ..diagnostics import collecting
 from ..dialect import make_context
 from ..passes.pipeline import run_pipeline
 
-_PIPELINE = "builtin.module(tile-verify,tile-merge-expect-tx,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"
+_PIPELINE = (
+    "builtin.module(tile-verify,tile-merge-expect-tx,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"
+)
 
 
 def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature]]:
