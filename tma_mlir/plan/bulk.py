@@ -6,10 +6,15 @@ from ..layout.expr import Expr
 from ..layout.swizzle import swizzle_mode
 from . import rules
 from .copy_plan import BulkGroup, Condition
-from .copy_request import CopyRequest
+from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
 from .findings import Finding, Status
 from .modes import CopyModes
+
+
+def rounds(request: CopyRequest) -> bool:
+    """Whether the copy changes its elements: loads of tf32 round them."""
+    return request.direction is Direction.LOAD and request.dtype.driver == "TFLOAT32"
 
 
 def plan_bulk_piece(request: CopyRequest, copy: CopyModes) -> tuple[BulkGroup, list[Condition]]:
@@ -18,7 +23,7 @@ def plan_bulk_piece(request: CopyRequest, copy: CopyModes) -> tuple[BulkGroup, l
     modes = copy.merged
     conditions = [
         rules.chip_supported(request.chip),
-        rules.plain_copy(request.reduction, request.multicast, request.cta_group, request.rounds),
+        rules.plain_copy(request.reduction, request.multicast, request.cta_group, rounds(request)),
         rules.unswizzled(swizzle_mode(request.shared_swizzle)),
         rules.inside_tensor(all(mode.safe for mode in (*modes, *copy.fixed))),
     ]

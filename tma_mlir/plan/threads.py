@@ -6,6 +6,7 @@ from ..layout.algebra import LayoutError
 from ..layout.expr import known_divisor
 from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle, swizzle_period_bytes
 from . import rules
+from .bulk import rounds
 from .copy_plan import Condition, CopyPlan
 from .copy_request import CopyRequest, Direction
 from .declined import PlanDeclined
@@ -51,7 +52,7 @@ def _widest(request: CopyRequest, copy: CopyModes) -> int:
 
 def _conditions(request: CopyRequest) -> list[Condition]:
     return [
-        rules.plain_copy(request.reduction, request.multicast, request.cta_group, request.rounds),
+        rules.plain_copy(request.reduction, request.multicast, request.cta_group, rounds(request)),
         rules.swizzle_pattern_known(request.shared_swizzle),
     ]
 

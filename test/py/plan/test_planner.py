@@ -200,6 +200,15 @@ def test_nan_fill_survives_widening():
         plan_copy(load("i32", (7, MANY), (8, 512), oob_fill=OobFill.NAN, variant="tma"))
 
 
+def test_a_load_that_rounds_is_a_tensor_map_load():
+    rounding = load("tf32", (64, 64), (64, 64))
+    assert planned(rounding).tensor_maps[0].data_type == "TFLOAT32"
+    for variant in ("bulk", "cp_async", "simt"):
+        with pytest.raises(PlanDeclined, match="rounding to tf32"):
+            plan_copy(replace(rounding, variant=variant))
+    assert planned(replace(rounding, direction=Direction.STORE)).variant == "bulk"
+
+
 @pytest.mark.parametrize(("element", "operation"), [("f16", "add"), ("tf32", "add"), ("i64", "min")])
 def test_reductions_keep_their_type(element, operation):
     request = load(element, (64, MANY), (8, 512), direction=Direction.STORE, reduction=operation)
