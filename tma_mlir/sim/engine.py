@@ -53,7 +53,8 @@ class BoundTensorMap:
         tensor_map = self.tensor_map
         if int(tensor_map.swizzle) > 3:
             raise TmaFault("illegal instruction", f"swizzle {tensor_map.swizzle.label} does not exist on sm_90")
-        steps = tensor_map.element_strides[1:]
+        # The rows of an im2col box are its pixels, however far apart they lie.
+        steps = tensor_map.element_strides[1:] if tensor_map.im2col is None else (1,)
         counts = tuple(-(-box // step) for box, step in zip(tensor_map.box[1:], steps, strict=True))
         rows = 1
         for count in counts:
@@ -133,6 +134,8 @@ def window(bound: BoundTensorMap, coordinates: Sequence[int], store: bool) -> Wi
     Stores and reductions clip dimension 0 only at 16-byte granularity: the bytes up to the next multiple of 16 belong
     to the window too.
     """
+    if bound.tensor_map.im2col is not None:
+        raise TmaFault("illegal instruction", "a tile instruction on a tensor map encoded for im2col")
     size = bound.element_bytes
     end = bound.dims[0] * size
     if store:

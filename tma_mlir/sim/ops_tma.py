@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import engine, gather
+from . import engine, gather, im2col
 from .compile import Compiler, Step, operation
 from .errors import SimulationError, UnsupportedError
 from .issue import (
@@ -37,16 +37,20 @@ def _box_name(bound: engine.BoundTensorMap) -> str:
 
 def issue_load(
     w: Warp, lane: int, descriptor: int, coordinates: list[int], target: int, barrier: int, mask: int | None,
-    location: str, gathers: bool = False,
+    location: str, mode: str = "tile", offsets: Sequence[int] = (),
 ) -> None:  # fmt: skip
-    """Issue one tensor tile load (or gather of four rows), to every CTA of ``mask`` if given."""
+    """Issue one tensor load (a tile, a gather of four rows, or im2col), to every CTA of ``mask`` if given."""
     bound = descriptor_at(w, descriptor, location)
-    what = f"tensor {'gather' if gathers else 'load'} of a {_box_name(bound)} box"
+    what = f"tensor {'gather' if mode == 'tile_gather4' else 'load'} of a {_box_name(bound)} box"
     places = destinations(w, target, mask, location)
     barrier_cta, barrier_offset = shared_place(w, barrier, location)
     read: Callable[[np.ndarray, int], np.ndarray]
     try:
-        if gathers:
+        if mode == "im2col":
+            tile, pixel = bound, im2col.single_pixel(bound)
+            rows = im2col.pixel_windows(bound, coordinates, offsets, store=False)
+            read = lambda memory, start: gather.gather_rows(pixel, rows, memory, start)  # noqa: E731
+        elif mode == "tile_gather4":
             tile, rows = gather.four_rows(bound), gather.row_windows(bound, coordinates, store=False)
             read = lambda memory, start: gather.gather_rows(bound, rows, memory, start)  # noqa: E731
         else:
@@ -122,13 +126,22 @@ def issue_store(
     launch(w.machine, transfer)
 
 
-def issue_scatter(w: Warp, lane: int, descriptor: int, coordinates: list[int], source: int, location: str) -> None:
-    """Issue one scatter of four rows into the thread's open bulk group."""
+def issue_scatter(
+    w: Warp, lane: int, descriptor: int, coordinates: list[int], source: int, mode: str, location: str
+) -> None:
+    """Issue one store of rows, a scatter of four or im2col, into the thread's open bulk group."""
     bound = descriptor_at(w, descriptor, location)
-    what = f"tensor scatter of a {_box_name(bound)} box"
+    what = f"tensor {'scatter' if mode == 'tile_scatter4' else 'im2col store'} of a {_box_name(bound)} box"
     cta, offset = shared_place(w, source, location)
     try:
-        tile, rows = gather.four_rows(bound), gather.row_windows(bound, coordinates, store=True)
+        if mode == "im2col":
+            tile, row, rows = (
+                bound,
+                im2col.single_pixel(bound),
+                im2col.pixel_windows(bound, coordinates, (), store=True),
+            )
+        else:
+            tile, row, rows = gather.four_rows(bound), bound, gather.row_windows(bound, coordinates, store=True)
         engine.check_shared(tile, offset)
     except engine.TmaFault as error:
         raise fault(error, what, location) from None
@@ -137,7 +150,7 @@ def issue_scatter(w: Warp, lane: int, descriptor: int, coordinates: list[int], s
 
     def execute() -> None:
         try:
-            gather.scatter_rows(bound, rows, engine.take_box(tile, window, offset), region.data, region.base)
+            gather.scatter_rows(row, rows, engine.take_box(tile, window, offset), region.data, region.base)
         except engine.TmaFault as error:
             raise fault(error, what, location) from None
 
@@ -175,19 +188,20 @@ def _mode(i: Instruction, tile: str = "tile") -> str:
 @operation("nvvm.cp.async.bulk.tensor.shared.cluster.global")
 def _tensor_load(i: Instruction, c: Compiler) -> Step:
     target, descriptor = i.group(0)[0], i.group(1)[0]
-    coordinates, barrier = i.group(2), i.group(3)[0]
+    coordinates, barrier, offsets = i.group(2), i.group(3)[0], i.group(4)
     multicast, predicate = i.group(5), i.group(7)
     mode = _mode(i)
-    if mode not in ("tile", "tile_gather4"):
+    if mode not in ("tile", "tile_gather4", "im2col"):
         raise UnsupportedError(f"{i.name} in mode {mode}", i.location)
     if "cta_2" in str(i.attributes.get("group", "")):
         raise SimulationError("illegal instruction", "cta_group::2 needs sm_100", i.location)
 
     def run(r, w):
-        values = [r[v] for v in (target, descriptor, barrier, *coordinates, *multicast)]
+        values = [r[v] for v in (target, descriptor, barrier, *coordinates, *offsets, *multicast)]
         for lane, (to, at, signal, *rest) in lanes_of(w, values):
             mask = rest.pop() & 0xFFFF if multicast else None
-            issue_load(w, lane, at, rest, to, signal, mask, i.location, gathers=mode == "tile_gather4")
+            place, shift = rest[: len(coordinates)], rest[len(coordinates) :]
+            issue_load(w, lane, at, place, to, signal, mask, i.location, mode, shift)
 
     return predicated(i, predicate[0] if predicate else None, run)
 
@@ -196,13 +210,13 @@ def _tensor_load(i: Instruction, c: Compiler) -> Step:
 def _tensor_store(i: Instruction, c: Compiler) -> Step:
     descriptor, source, coordinates, predicate = i.group(0)[0], i.group(1)[0], i.group(2), i.group(4)
     mode = _mode(i)
-    if mode not in ("tile", "tile_scatter4"):
+    if mode not in ("tile", "tile_scatter4", "im2col"):
         raise UnsupportedError(f"{i.name} in mode {mode}", i.location)
 
     def run(r, w):
         for lane, (at, start, *rest) in lanes_of(w, [r[v] for v in (descriptor, source, *coordinates)]):
-            if mode == "tile_scatter4":
-                issue_scatter(w, lane, at, rest, start, i.location)
+            if mode != "tile":
+                issue_scatter(w, lane, at, rest, start, mode, i.location)
             else:
                 issue_store(w, lane, at, rest, start, None, i.location)
 
