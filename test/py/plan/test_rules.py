@@ -58,6 +58,26 @@ CASES = {
     "same_start": (0, 32),
     "same_end": (True, False),
     "same_swizzle": ((Swizzle.B64, Swizzle.B64), (Swizzle.NONE, Swizzle.B64)),
+    "way_of_mode": ("auto", "simt"),
+    "mode_reduction": (None, "add"),
+    "row_pitch": ((128, 128), (256, 128)),
+    "gather_supported": ("sm_100a", "sm_90a"),
+    "gather_rank": (2, 3),
+    "gather_rows": ((4, 4), (3, 4)),
+    "im2col_rank": (3, 2),
+    "im2col_corner_range": ((-16, 5, "lower"), (-17, 5, "lower")),  # 5 bits at rank 5
+    "im2col_bounding_box": ((8, -1, -1, 1), (2, 1, -1, 1)),
+    "im2col_channels": (256, 257),
+    "im2col_pixels": (1024, 1025),
+    "im2col_offset_range": ((31, 5), (32, 5)),
+    "im2col_start": ((0, -1, 8, 1), (9, -1, 8, 1)),
+    "im2col_store_offset": (0, 1),
+    "im2col_store_corner": (0, -1),
+    "im2col_wide_supported": ("sm_100a", "sm_90a"),
+    "im2col_wide_swizzle": (Swizzle.B64, Swizzle.B32),
+    "im2col_wide_pixels": (("w_128", 128), ("w_128", 64)),
+    "im2col_wide_halo": (0, 2),
+    "im2col_wide_direction": (False, True),
 }
 ONE_TUPLE = {"known_on_host", "equal_ranks"}
 
