@@ -43,6 +43,11 @@ class Region:
         self.shadow: SharedShadow | None = None
         self.owner: GlobalMemory | None = None
 
+    def view_for(self, site: Site) -> np.ndarray:
+        """``view`` of the site's element type."""
+        view = self.views.get(site.key)
+        return self.view(site.dtype) if view is None else view
+
     def view(self, dtype: np.dtype) -> np.ndarray:
         """The bytes as elements of ``dtype`` (the tail that does not fill one is left out)."""
         key = dtype.name
@@ -182,9 +187,9 @@ def load_lanes(w: Warp, address: Any, site: Site):
         index = offset >> site.shift
         try:
             if site.count == 1:
-                value = region.view(site.dtype).take(index)
+                value = region.view_for(site).take(index)
             else:
-                value = region.view(site.dtype).take(index + np.arange(site.count)[:, None])
+                value = region.view_for(site).take(index + np.arange(site.count)[:, None])
         except IndexError:
             found = None
         else:
@@ -214,7 +219,7 @@ def _load_uniform(w: Warp, address: int, site: Site):
         region.shadow.generic_read(w, np.array([offset]), site)
     if w.machine.profile is not None:
         w.machine.profile.access(w, region, np.array([offset]), site, False)
-    view = region.view(site.dtype)
+    view = region.view_for(site)
     index = offset >> site.shift
     if site.count > 1:
         return view[index : index + site.count, None].copy()
@@ -233,7 +238,7 @@ def _load_slowly(w: Warp, address: np.ndarray, site: Site):
         if region.shadow is not None:
             region.shadow.generic_read(w, np.array([offset]), site)
         index = offset >> site.shift
-        view = region.view(site.dtype)
+        view = region.view_for(site)
         if site.count > 1:
             result[:, lane] = view[index : index + site.count]
         else:
@@ -257,9 +262,9 @@ def store_lanes(w: Warp, address: Any, value: Any, site: Site) -> None:
         _observe_one(w, region, offset, site)
         index = offset >> site.shift
         if site.count > 1:
-            region.view(site.dtype)[index : index + site.count] = value
+            region.view_for(site)[index : index + site.count] = value
         else:
-            region.view(site.dtype)[index] = value
+            region.view_for(site)[index] = value
         return
     if not w.all:
         address = np.where(w.mask, address, address[w.first])
@@ -270,7 +275,7 @@ def store_lanes(w: Warp, address: Any, value: Any, site: Site) -> None:
         return
     region, offset = found
     _writable(region, site)
-    view = region.view(site.dtype)
+    view = region.view_for(site)
     index = offset >> site.shift
     if int(np.maximum.reduce(index)) + site.count > view.size:
         site.region = None
@@ -308,6 +313,6 @@ def _store_slowly(w: Warp, address: np.ndarray, value, site: Site) -> None:
         _observe_one(w, region, offset, site)
         index = offset >> site.shift
         if site.count > 1:
-            region.view(site.dtype)[index : index + site.count] = values[:, lane]
+            region.view_for(site)[index : index + site.count] = values[:, lane]
         else:
-            region.view(site.dtype)[index] = values[lane]
+            region.view_for(site)[index] = values[lane]

@@ -49,6 +49,7 @@ class SharedShadow:
         self.drain_value = np.zeros(chunks, np.int64)
         self.drain_transfer = np.zeros(chunks, np.int32)
         self.initialised = np.zeros(chunks * 16, np.uint8)
+        self.filled_chunks: dict[int, Chunks] = {}
         self.early_reads: dict[int, hazards.EarlyRead] = {}
         self.transfers: list[tuple[Transfer | None, MBarrier | AsyncGroups | None]] = [(None, None)]
 
@@ -79,6 +80,8 @@ class SharedShadow:
 
     def _check_read(self, w: Warp, chunk: np.ndarray, offset: np.ndarray, size: int, location: str) -> None:
         self._check_filled(w, chunk, location, "read")
+        if self._mark_filled(w, chunk):
+            return
         self._check_no_barrier(chunk, offset, size, location, "read")
         window = self.initialised[offset[:, None] + np.arange(size)]
         if not window.all():
@@ -90,6 +93,17 @@ class SharedShadow:
                 self.early_reads.setdefault(number, read)
         whole = self.initialised.reshape(-1, 16)[chunk].all(axis=1)
         self.readable[w.index][chunk[whole]] = True
+
+    def _mark_filled(self, w: Warp, chunk: np.ndarray) -> bool:
+        """Where one copy filled all the chunks, everything it filled may be read from now on. Whether it is so."""
+        number = int(self.fill_transfer[chunk[0]])
+        if number == 0 or (self.fill_transfer[chunk] != number).any():
+            return False
+        filled = self.filled_chunks.get(number)
+        if filled is None:
+            return False
+        self.readable[w.index][filled] |= self.fill_transfer[filled] == number
+        return bool(self.readable[w.index][chunk].all())
 
     def _check_write(self, w: Warp, chunk: np.ndarray, location: str) -> None:
         self._check_filled(w, chunk, location, "write")
@@ -232,6 +246,7 @@ class SharedShadow:
     def async_write(self, w: Warp, chunks: Chunks, component: int, value: int, transfer: Transfer, source) -> None:
         """The chunks are being filled; whoever knows ``component`` at ``value`` may touch them."""
         number = self.remember(transfer, source)
+        self.filled_chunks[number] = chunks
         self.fill_component[chunks] = component
         self.fill_value[chunks] = value
         self.fill_transfer[chunks] = number
