@@ -18,7 +18,7 @@ DTYPES = {
 
 
 class OutOfScopeError(ValueError):
-    """The row asks for something that is no tiled copy (gather4, an unknown option, a packed type)."""
+    """The row asks for something that is no copy of this project (an unknown option, a packed type)."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,8 @@ class CorpusCopy:
 def read_copy(inputs: dict) -> CorpusCopy:
     """The copy of one row; raises ``OutOfScopeError`` with the reason where it is none."""
     config = dict(inputs["config"])
-    for name in ("gather4", "bogus"):
-        if name in config:
-            raise OutOfScopeError(f"option {name}")
+    if "bogus" in config:
+        raise OutOfScopeError("option bogus")
     if inputs["dtype"] not in DTYPES:
         raise OutOfScopeError(f"element type {inputs['dtype']}")
     if inputs.get("smem_dtype", inputs["dtype"]) != inputs["dtype"]:
@@ -52,12 +51,15 @@ def read_copy(inputs: dict) -> CorpusCopy:
         raise OutOfScopeError("symbolic shared-memory base")
     offset = _value(inputs["global"].get("elem_offset", 0), symbols)
     global_layout = replace(global_layout, offset=global_layout.offset + offset)
+    region, rows = _region(inputs["global"], symbols), config.get("gather4")
+    if rows is not None:
+        region = replace(region, extents=(len(rows), *region.extents[1:]))
     request = CopyRequest(
         element,
         Direction.STORE if inputs["direction"] == "s2g" else Direction.LOAD,
         global_shape,
         global_layout,
-        _region(inputs["global"], symbols),
+        region,
         tuple(_static(e) for e in shared_shape),
         shared_layout,
         _region(inputs["shared"], symbols),
@@ -68,6 +70,7 @@ def read_copy(inputs: dict) -> CorpusCopy:
         cta_group=config.get("cta_group", 1),
         multicast="cta_mask" in config,
         chip=inputs["target"],
+        rows=None if rows is None else tuple(rows),
     )
     return CorpusCopy(request, {name: _example(symbol) for name, symbol in symbols.items()})
 

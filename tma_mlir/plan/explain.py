@@ -84,6 +84,10 @@ def _copy_text(request: CopyRequest) -> str:
         size *= extent
     start = ", ".join(map(str, region.starts))
     what = request.reduction or request.direction.value
+    if request.rows is not None:
+        what = f"{'gather' if what == 'load' else 'scatter'} of rows {', '.join(map(str, request.rows))} as {what}"
+    if request.im2col is not None:
+        what = f"im2col {what}"
     return f"{request.dtype} {what} of {'x'.join(map(str, region.extents))} ({size} B) at ({start})"
 
 
@@ -113,6 +117,10 @@ def coordinate_text(coordinate: Coordinate) -> str:
 def group_text(group: IssueGroup) -> str:
     start = ", ".join(map(coordinate_text, group.coordinates))
     text = f"descriptor {group.tensor_map} at ({start}), shared byte {group.shared_offset_bytes}"
+    if group.mode != "tile":
+        text = f"{group.mode}, {text}"
+    if group.im2col_offsets:
+        text += f", filter offsets {_list(group.im2col_offsets)}"
     for extent, steps, shared in zip(group.loops, group.coordinate_steps, group.shared_steps_bytes, strict=True):
         text += f"; {extent} times, every {_list(steps)} and {shared} B"
     return text
@@ -189,7 +197,9 @@ def _map_dict(tensor_map: TensorMap) -> dict[str, Any]:
 
 def _group_dict(group: IssueGroup) -> dict[str, Any]:
     return {
+        "mode": group.mode,
         "tensor_map": group.tensor_map,
+        "im2col_offsets": [_value(offset) for offset in group.im2col_offsets],
         "coordinates": [coordinate_text(c) if c.denominator != 1 else _value(c.numerator) for c in group.coordinates],
         "shared_offset_bytes": _value(group.shared_offset_bytes),
         "loops": list(group.loops),

@@ -220,7 +220,8 @@ def _plan_part(
                 piece, own = _plan_tensor_part(part, modes)
                 candidate = (piece.cost[0], piece, own)
         except PlanDeclined as declined:
-            refused += declined.findings
+            # The tensor map's reasons first: it is the most able way.
+            refused = [*declined.findings, *refused] if way == "tma" else [*refused, *declined.findings]
             continue
         if best is None or candidate[0] < best[0]:
             best = candidate
