@@ -8,14 +8,12 @@ from typing import Any
 
 from ..compile.signature import KernelSignature, MemRefArgument
 from . import driver
+from .cubin import parameter_count
 from .errors import CudaError, RuntimeFault, Unloaded
 
 PORTABLE_CLUSTER = 8
 PARAMETER_INFO_DRIVER = 12040
 """``cuFuncGetParamInfo`` came with CUDA 12.4."""
-
-MAX_PARAMETERS = 4096
-"""Bytes, and so at most the number, of kernel parameters that every chip takes (CUDA programming guide)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Module:
         def attribute(suffix: str) -> int:
             return driver.call("cuFuncGetAttribute", getattr(attributes, f"CU_FUNC_ATTRIBUTE_{suffix}"), handle)
 
-        _check_parameters(handle, self._signature)
+        _check_parameters(handle, self._signature, self._cubin)
         return Function(handle, place, attribute("SHARED_SIZE_BYTES"), attribute("REQUIRED_CLUSTER_WIDTH") > 0)
 
 
@@ -115,19 +113,24 @@ def parameter_sizes(signature: KernelSignature) -> list[int]:
     return sizes
 
 
-def _check_parameters(handle: Any, signature: KernelSignature) -> None:
-    """Compares the cubin's parameters with the signature's: a wrong pair would read past the arguments."""
+def _check_parameters(handle: Any, signature: KernelSignature, cubin: bytes) -> None:
+    """Compares the cubin's parameters with the signature's: a wrong pair would read past the arguments.
+
+    The driver is not asked about parameters that do not exist, an error that compute-sanitizer would report; how many
+    there are the cubin says itself.
+    """
     if driver.driver_version() < PARAMETER_INFO_DRIVER:
         return
     wanted = parameter_sizes(signature)
+    count = parameter_count(cubin, signature.name)
     found = []
-    for index in range(MAX_PARAMETERS):
+    for index in range(len(wanted) if count is None else count):
         try:
             found.append(int(driver.call("cuFuncGetParamInfo", handle, index)[1]))
         except CudaError as error:
             if error.name != "CUDA_ERROR_INVALID_VALUE":
                 raise
-            break  # past the last one
+            break  # past the last one, in a cubin that does not say their number
     if found != wanted:
         raise RuntimeFault(
             f"kernel {signature.name!r} has parameters of {found} B, its signature says {wanted} B: the cubin and the "
