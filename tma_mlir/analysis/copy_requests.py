@@ -17,7 +17,7 @@ from ..errors import TileError
 from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
 from ..layout.layout import AddressSwizzle, Layout
-from ..layout.swizzle import address_swizzle
+from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle
 from ..plan.copy_request import CopyRequest, Direction, Region
 from ..plan.tensor_map import OobFill
 from .index_facts import Facts, facts_of
@@ -40,7 +40,7 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
     global_, shared = (source, destination) if is_load else (destination, source)
     tile = copy.destination if is_load else copy.source
     attributes = copy.operation.attributes
-    element = dtype(global_.element)
+    element = dtype("tf32" if "tf32" in attributes else global_.element)
     assume = _assumptions(attributes)
 
     source_starts = _starts("source_offset", copy.source_offsets, assume.get("source_offsets", ()))
@@ -206,15 +206,20 @@ def _global_layout(
 
 def _shared_layout(
     attributes: ir.OpAttributeMap, name: str, memref: MemRef, shape: tuple[int, ...], element_bytes: int
-) -> tuple[Layout, AddressSwizzle | None]:
+) -> tuple[Layout, AddressSwizzle | Swizzle | None]:
     """Layout from the start of the tile, and the swizzle on its addresses."""
-    swizzle = address_swizzle(SwizzleAttr(attributes["swizzle"]).mode) if "swizzle" in attributes else None
+    swizzle = _swizzle(SwizzleAttr(attributes["swizzle"]).mode) if "swizzle" in attributes else None
     if (layout_name := f"{name}_layout") in attributes:
         attribute = attributes[layout_name]
         if AtomsAttr.isinstance(attribute):
             mode = AtomsAttr(attribute).mode
-            return atom_layout(shape, element_bytes, mode), address_swizzle(mode)
+            return atom_layout(shape, element_bytes, mode), _swizzle(mode)
         layout = LayoutAttr(attribute)
         return Layout(layout.extents, layout.strides), swizzle
     strides = tuple(stride for stride in memref.strides if stride is not None)
     return Layout(shape, strides), swizzle
+
+
+def _swizzle(mode: Swizzle) -> AddressSwizzle | Swizzle | None:
+    """The XOR of a mode; the mode itself where only its name is known."""
+    return None if mode is Swizzle.NONE else ADDRESS_SWIZZLES.get(mode, mode)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlir import ir
 from mlir.dialects import arith
 
+from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import DYNAMIC, CopyAsyncOp
 from .ir_access import attribute_names, block_owner, defining_op, function_inputs
@@ -38,7 +39,7 @@ def fold_global_subviews(copy: CopyAsyncOp) -> CopyAsyncOp:
     A subview lies inside its source, so a region inside the subview is in bounds. A region that may leave the subview
     is not folded: outside of the subview is out of bounds, wherever the source ends.
     """
-    while (folded := _fold_once(copy)) is not None:
+    while mode_of(copy) == "tile" and (folded := _fold_once(copy)) is not None:
         copy = folded
     return copy
 

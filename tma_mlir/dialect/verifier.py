@@ -14,6 +14,7 @@ from mlir import ir
 from ..dtypes import DTYPES, dtype
 from ..layout.atoms import atom_layout
 from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
+from .copy_modes import MODES, global_offset_count, im2col_problem, mode_of, mode_problems, size_count
 from .memrefs import MemRef, read_memref
 from .regions import shared_sizes
 from .tile import DYNAMIC, CopyAsyncOp
@@ -36,11 +37,18 @@ def problems(op: CopyAsyncOp) -> list[str]:
             f"copies bytes and converts nothing, but the element types differ: {source.element} to "
             f"{destination.element}. Give both sides one element type"
         )
+    elif source.element == "tf32":
+        found.append("cannot have memrefs of tf32, which MLIR does not lower. Use f32 and the attribute 'tf32'")
     elif source.element not in DTYPES:
         known = ", ".join(DTYPES)
         found.append(f"does not know the element type {source.element}. It knows {known}")
-    counts = list(_count_problems(op, source, destination))
-    found += counts
+    if not found:
+        found += _count_problems(op, source, destination)
+    if found:
+        return found
+    global_ = source if destination.space == "shared" else destination
+    mode, is_load = mode_of(op), destination.space == "shared"
+    found += mode_problems(op, mode, global_.rank, op.sizes, is_load=is_load)
     if found:
         return found
     found += _region_problems(op, source, destination)
@@ -160,11 +168,14 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "scope": _one_of("thread", "warp", "cta"),
     "expect_tx": _unit,
     "announce_bytes": _bytes,
+    "tf32": _unit,
     "reduce": _one_of(*REDUCTIONS),
     "cache": _cache,
     "cta_group": _integer_of(1, 2),
     "cluster_split": _integer_of(2, 4, 8, 16),
     "assume": _assume,
+    "mode": _one_of(*MODES),
+    "im2col": im2col_problem,
     "plan": _plan,
 }
 """Attributes that a copy may leave out, with the check of each (IRDL can declare required ones only)."""
@@ -196,8 +207,15 @@ def _count_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> Ite
         offsets = list(attribute)
         given = ir.DenseI32ArrayAttr(op.operation.attributes["operandSegmentSizes"])[segment]
         dynamic = offsets.count(DYNAMIC)
-        if len(offsets) != memref.rank:
-            yield f"needs one {side} offset for each of {memref.rank} dimensions of its {side}; found {len(offsets)}"
+        mode = mode_of(op)
+        if mode == "tile" or memref.space == "shared":
+            if len(offsets) != memref.rank:
+                yield (
+                    f"needs one {side} offset for each of {memref.rank} dimensions of its {side}; found {len(offsets)}"
+                )
+        elif len(offsets) != (needed := global_offset_count(mode, memref.rank)):
+            what = "four rows and the column" if needed == 5 and "4" in mode else "the start and the filter offsets"
+            yield f'needs {needed} {side} offsets with mode "{mode}", {what}; found {len(offsets)}'
         if dynamic != given:
             yield f"has {dynamic} dynamic entries in {static} but {given} {side} offset operands"
     if not isinstance(op.operation.attributes["sizes"], ir.DenseI64ArrayAttr):
@@ -207,7 +225,11 @@ def _count_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> Ite
 def _region_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> Iterator[str]:
     global_, shared = (source, destination) if destination.space == "shared" else (destination, source)
     sizes = op.sizes
-    if len(sizes) != global_.rank:
+    mode = mode_of(op)
+    if mode != "tile" and len(sizes) != size_count(mode, global_.rank):
+        yield f'needs two sizes with mode "{mode}", rows and columns of the tile; found {sizes}'
+        return
+    if mode == "tile" and len(sizes) != global_.rank:
         yield (
             f"needs one size for each of the {global_.rank} dimensions of the global side; found {len(sizes)}: {sizes}"
         )
@@ -235,7 +257,7 @@ def _region_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
                 f"size {size}{at} does not fit dimension {dimension} of the shared memref, which has {extent}. "
                 "Shrink the size or give the tile more shared memory"
             )
-    if shared_is_destination:
+    if shared_is_destination or mode != "tile":
         return
     for dimension, (extent, offset) in enumerate(zip(global_.shape, op.destination_offsets, strict=True)):
         if isinstance(offset, int) and extent is not None and offset < 0:
@@ -307,6 +329,9 @@ def _option_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
         yield "multicasts loads only; a store writes its tile once. Drop the multicast mask"
     if not is_load and "cta_group" in attributes and _integer(op, "cta_group") == 2:
         yield "'cta_group' 2 says whose mbarrier a load completes on; a store has none. Drop it"
+    memref = read_memref(op.source.type)
+    if "tf32" in attributes and memref is not None and memref.element != "f32":
+        yield f"'tf32' rounds f32 elements on their way; these are {memref.element}. Drop it"
     if op.cache_hint is not None and "cache" in attributes:
         yield "has both a cache hint operand and the attribute 'cache'. Keep one"
     if "cluster_split" in attributes and op.multicast_mask is None:

@@ -26,6 +26,10 @@ _ELEMENTS = {
 }  # fmt: skip
 
 
+_ODD_WIDTHS = frozenset(("i1", "tf32"))
+"""Types whose width in MLIR (1 and 19 bits) is not that of their storage; nvgpu's verifier counts with the former."""
+
+
 def nvgpu_says(map_: TensorMap, element: str) -> bool:
     """Whether nvgpu's operations can issue this tensor map on a memref of ``element``.
 
@@ -33,6 +37,7 @@ def nvgpu_says(map_: TensorMap, element: str) -> bool:
     """
     return (
         dtype(element).driver == map_.data_type
+        and element not in _ODD_WIDTHS
         and map_.swizzle in _SWIZZLES
         and map_.swizzle.span_bytes in (0, map_.inner_box_bytes)
         and all(step == 1 for step in map_.element_strides)

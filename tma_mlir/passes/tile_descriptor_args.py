@@ -3,6 +3,8 @@
 The recipe is attributes of the kernel that survive lowering: ``tile.arguments`` (the types of the user's arguments),
 ``tile.descriptors`` (one ``#tile.tensor_map`` per descriptor parameter) and ``tile.dynamic_shared_bytes``.
 ``compile.signature_reader`` reads them.
+
+A kernel that host code in the module launches gets its descriptors from there instead, see ``lower.host_descriptors``.
 """
 
 from __future__ import annotations
@@ -17,15 +19,14 @@ from ..analysis.dynamic_shared import dynamic_shared_bytes
 from ..analysis.ir_access import collect, function_inputs
 from ..dialect.tile import CreateDescriptorOp
 from ..errors import TileError
+from ..lower.host_descriptors import pass_from_host
 from .registry import Pass
 
 SHARED_BYTES = "tile.dynamic_shared_bytes"
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    launched = {
-        ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1]: launch for launch in collect(op, ("gpu.launch_func",))
-    }
+    launches = collect(op, ("gpu.launch_func",))
     for function in collect(op, ("gpu.func",)):
         if "gpu.kernel" not in function.attributes and "kernel" not in function.attributes:
             continue
@@ -33,15 +34,13 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
             continue
         name = ir.StringAttr(function.attributes["sym_name"]).value
         descriptors = [each.opview for each in collect(function, (CreateDescriptorOp.OPERATION_NAME,))]
-        if descriptors and name in launched:
-            raise TileError(
-                launched[name].location,
-                f"launches @{name}, whose descriptors become parameters that this launch does not pass. Launch it "
-                "through tma_mlir.runtime and drop the host function",
-            )
+        own_launches = [each for each in launches if ir.SymbolRefAttr(each.attributes["kernel"]).value[-1] == name]
         with function.context, function.location:
             _size_dynamic_shared_memory(function)
-            _rewrite(function, descriptors)
+            if own_launches and descriptors:
+                pass_from_host(function, own_launches, descriptors)
+            else:
+                _rewrite(function, descriptors)
 
 
 def _size_dynamic_shared_memory(function: ir.Operation) -> None:

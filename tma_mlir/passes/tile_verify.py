@@ -42,8 +42,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 def _scope_error(copy: CopyAsyncOp) -> TileError | None:
     """A copy for one thread that plainly all threads execute would be made once by each of them."""
     attributes = copy.operation.attributes
-    scope = attributes["scope"] if "scope" in attributes else None
-    if copy.predicate is not None or (isinstance(scope, ir.StringAttr) and scope.value != "thread"):
+    if copy.predicate is not None or ("scope" in attributes and str(attributes["scope"]) != '"thread"'):
         return None
     threads = threads_that_all_arrive(copy.operation)
     if threads is None or threads == 1:

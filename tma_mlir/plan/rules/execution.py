@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...chips import CHIPS
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import Swizzle, swizzle_mode
 from ..copy_plan import Condition
@@ -144,9 +145,12 @@ def multicast_direction(multicast: bool, is_store: bool) -> Condition:
 
 @rule
 def cta_group_supported(group: int, chip: str) -> Condition:
-    """``cta_group`` 2 needs sm_100 (PTX ISA, cp.async.bulk.tensor)."""
-    ok = group == 1 or (group == 2 and chip_number(chip) >= 100)
-    return holds("cta group supported", ok, f"cta_group {group} on {chip}", "1, or 2 on sm_100", "Target sm_100a.")
+    """``cta_group`` 2 needs sm_100a, sm_103a or sm_110a (PTX ISA, cp.async.bulk.tensor, target notes)."""
+    ok = group == 1 or (group == 2 and chip in CHIPS and CHIPS[chip].cta_pairs)
+    needed = ", ".join(name for name, each in CHIPS.items() if each.cta_pairs)
+    return holds(
+        "cta group supported", ok, f"cta_group {group} on {chip}", f"1, or 2 on one of {needed}", "Target sm_100a."
+    )
 
 
 @rule
