@@ -126,7 +126,7 @@ def _thread_plan(request: CopyRequest, declined: PlanDeclined) -> CopyPlan:
     try:
         return plan_simt(request)
     except PlanDeclined as last:
-        raise PlanDeclined((*declined.findings, *last.findings)) from None
+        raise PlanDeclined(tuple(dict.fromkeys((*declined.findings, *last.findings)))) from None
 
 
 def _worth_issuing(request: CopyRequest, plan: CopyPlan) -> bool:
