@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
+from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.regions import shared_sizes
@@ -21,6 +22,7 @@ from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle
 from ..plan.copy_request import CopyRequest, Direction, Region
 from ..plan.tensor_map import OobFill
 from .index_facts import Facts, facts_of
+from .mode_requests import mode_fields
 from .shared_tiles import placement
 
 L2_PROMOTIONS = (0, 64, 128, 256)
@@ -56,16 +58,17 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
     promotion = DEFAULT_L2_PROMOTION
     if "l2_promotion" in attributes:
         promotion = L2_PROMOTIONS.index(ir.IntegerAttr(attributes["l2_promotion"]).value)
-    global_region = Region(source_starts if is_load else destination_starts, tuple(copy.sizes))
+    starts = source_starts if is_load else destination_starts
+    by_mode = mode_fields(copy, global_.rank, starts, copy.sizes)
     shared_region = Region(destination_starts if is_load else source_starts, tuple(inner_sizes))
     if "cluster_split" in attributes:
-        global_region, shared_region = _one_share(copy, global_region, shared_region)
+        by_mode["global_region"], shared_region = _one_share(copy, by_mode["global_region"], shared_region)
+    default_way = "auto" if mode_of(copy) == "tile" else "tma"
     return CopyRequest(
         dtype=element,
         direction=Direction.LOAD if is_load else Direction.STORE,
         global_shape=global_shape,
         global_layout=global_layout,
-        global_region=global_region,
         shared_shape=shared_shape,
         shared_layout=shared_layout,
         shared_region=shared_region,
@@ -77,8 +80,9 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
         l2_promotion=promotion,
         cta_group=ir.IntegerAttr(attributes["cta_group"]).value if "cta_group" in attributes else 1,
         multicast=copy.multicast_mask is not None,
-        variant=ir.StringAttr(attributes["variant"]).value if "variant" in attributes else "auto",
+        variant=ir.StringAttr(attributes["variant"]).value if "variant" in attributes else default_way,
         chip=chip,
+        **by_mode,
     )
 
 
@@ -122,12 +126,12 @@ def prefetch_request(prefetch: PrefetchAsyncOp, chip: str) -> CopyRequest:
         direction=Direction.LOAD,
         global_shape=shape,
         global_layout=layout,
-        global_region=Region(starts, sizes),
         shared_shape=sizes,
         shared_layout=Layout(sizes, strides),
         shared_region=Region((0,) * len(sizes), sizes),
         variant="tma",
         chip=chip,
+        **mode_fields(prefetch, memref.rank, starts, sizes),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mlir import ir
 
@@ -10,7 +11,7 @@ from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_parameter
 from ..dtypes import dtype
 from ..layout.expr import Expr, Symbol
-from ..plan import Condition, TensorMap
+from ..plan import Condition
 from .signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 
 
@@ -60,15 +61,10 @@ def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:
 
     return TensorMapArgument(
         argument,
-        TensorMap(
-            data_type=map_.data_type,
+        replace(
+            map_,
             dims=tuple(map(renamed, map_.dims)),
             strides_bytes=tuple(map(renamed, map_.strides_bytes)),
-            box=map_.box,
-            element_strides=map_.element_strides,
-            swizzle=map_.swizzle,
-            l2_promotion=map_.l2_promotion,
-            oob_fill=map_.oob_fill,
             base_offset_bytes=renamed(map_.base_offset_bytes),
         ),
         tuple(

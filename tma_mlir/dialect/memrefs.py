@@ -34,8 +34,21 @@ _SPACES = {
 }
 
 
+_READ: dict[str, MemRef | None] = {}
+"""Types read before, by their text. Programs have few types, and reading one through the bindings is slow."""
+
+
 def read_memref(type_: ir.Type) -> MemRef | None:
     """The parts of a memref type; None when it is unranked or its layout is not strided."""
+    text = str(type_)
+    if text not in _READ:
+        if len(_READ) > 10_000:
+            _READ.clear()
+        _READ[text] = _read(type_)
+    return _READ[text]
+
+
+def _read(type_: ir.Type) -> MemRef | None:
     try:
         memref = ir.MemRefType(type_)
         strides, offset = memref.get_strides_and_offset()
@@ -51,8 +64,3 @@ def read_memref(type_: ir.Type) -> MemRef | None:
         offset=None if offset == dynamic_stride else offset,
         space=_SPACES.get(space, space),
     )
-
-
-def space_attr(space: str) -> str:
-    """``, #gpu.address_space<workgroup>`` for shared memory, for building memref types as text."""
-    return ", #gpu.address_space<workgroup>" if space == "shared" else ""

@@ -13,7 +13,7 @@ from mlir import ir
 from ..layout.expr import Expr, Symbol, parse_expr
 from ..plan.copy_plan import BulkGroup, Condition, Coordinate, CopyPlan, IssueGroup
 from ..plan.findings import Finding, Status
-from ..plan.tensor_map import OobFill, Swizzle, TensorMap
+from ..plan.tensor_map import Im2col, OobFill, Swizzle, TensorMap
 from .attributes import dictionary_fields
 
 _L2_BYTES = (0, 64, 128, 256)
@@ -61,8 +61,21 @@ def parameter_text(argument: int, map_: TensorMap, checks: Iterable[Condition]) 
     return f"#tile.tensor_map<{_dictionary(fields)}>"
 
 
+_PLANS: dict[str, CopyPlan] = {}
+"""Plans read before, by their text: modules repeat them."""
+
+
 def read_plan(attribute: ir.Attribute) -> CopyPlan:
-    """The plan in a ``#tile.plan`` attribute."""
+    """The plan in a ``#tile.plan`` attribute. ``KeyError`` or ``ValueError`` for one that is not well formed."""
+    text = str(attribute)
+    if text not in _PLANS:
+        if len(_PLANS) > 10_000:
+            _PLANS.clear()
+        _PLANS[text] = _read_plan(attribute)
+    return _PLANS[text]
+
+
+def _read_plan(attribute: ir.Attribute) -> CopyPlan:
     fields = dictionary_fields(attribute)
     symbols = _read_symbols(fields)
     return CopyPlan(
@@ -123,6 +136,14 @@ def _tensor_map_fields(map_: TensorMap) -> dict[str, str]:
         fields["element_strides"] = _list(map(str, map_.element_strides))
     if map_.base_offset_bytes != 0:
         fields["base_offset_bytes"] = _value(map_.base_offset_bytes)
+    if map_.im2col is not None:
+        box = {
+            "lower_corner": _list(map(str, map_.im2col.lower_corner)),
+            "upper_corner": _list(map(str, map_.im2col.upper_corner)),
+        }
+        if map_.im2col.wide:
+            box["wide"] = f'"{map_.im2col.wide}"'
+        fields["im2col"] = _dictionary(box)
     return fields
 
 
@@ -136,6 +157,10 @@ def _group_text(group: IssueGroup) -> str:
         fields["loops"] = _list(map(str, group.loops))
         fields["coordinate_steps"] = _list(_list(map(str, each)) for each in group.coordinate_steps)
         fields["shared_steps_bytes"] = _list(map(str, group.shared_steps_bytes))
+    if group.mode != "tile":
+        fields["mode"] = f'"{group.mode}"'
+    if group.im2col_offsets:
+        fields["im2col_offsets"] = _list(map(_value, group.im2col_offsets))
     return _dictionary(fields)
 
 
@@ -185,7 +210,7 @@ def _divisors(plan: CopyPlan) -> dict[str, int]:
         values += _map_exprs(map_)
     for group in plan.groups:
         values += [each.numerator for each in group.coordinates]
-        values.append(group.shared_offset_bytes)
+        values += [group.shared_offset_bytes, *group.im2col_offsets]
     for bulk in plan.bulk_groups:
         values += [bulk.global_offset_bytes, bulk.shared_offset_bytes]
     values += [each.value for each in (*plan.host_checks, *plan.guards)]
@@ -243,12 +268,18 @@ def _read_tensor_map(fields: ir.DictAttr, symbols: Mapping[str, Symbol]) -> Tens
         dims=_read_values(fields, "dims", symbols),
         strides_bytes=_read_values(fields, "strides_bytes", symbols),
         box=box,
-        element_strides=_integers(fields, "element_strides") or (1,) * len(box),
+        element_strides=_integers(fields, "element_strides") or (1,) * len(_entries(fields, "dims")),
         swizzle=_SWIZZLES[_string(fields, "swizzle")],
         l2_promotion=_L2_BYTES.index(_integer(fields, "l2_promotion", 0)),
         oob_fill=OobFill.NAN if _string(fields, "oob") == "nan" else OobFill.ZERO,
         base_offset_bytes=_read_value(fields["base_offset_bytes"], symbols) if "base_offset_bytes" in fields else 0,
+        im2col=_read_im2col(ir.DictAttr(fields["im2col"])) if "im2col" in fields else None,
     )
+
+
+def _read_im2col(fields: ir.DictAttr) -> Im2col:
+    wide = _string(fields, "wide") if "wide" in fields else ""
+    return Im2col(_integers(fields, "lower_corner"), _integers(fields, "upper_corner"), wide)
 
 
 def _read_group(fields: ir.DictAttr, symbols: Mapping[str, Symbol]) -> IssueGroup:
@@ -262,6 +293,8 @@ def _read_group(fields: ir.DictAttr, symbols: Mapping[str, Symbol]) -> IssueGrou
             for each in _entries(fields, "coordinate_steps")
         ),
         shared_steps_bytes=_integers(fields, "shared_steps_bytes"),
+        mode=_string(fields, "mode") if "mode" in fields else "tile",
+        im2col_offsets=_read_values(fields, "im2col_offsets", symbols),
     )
 
 

@@ -8,13 +8,15 @@ from mlir import ir
 from mlir.dialects._ods_common import _cext, segmented_accessor
 
 from ..dtypes import DTYPES
+from .copy_modes import PREFETCH_MODES, global_offset_count, im2col_problem, mode_of, mode_problems, size_count
 from .memrefs import read_memref
 from .tile import DYNAMIC, _Dialect
 
 
 @_cext.register_operation(_Dialect)
 class PrefetchAsyncOp(ir.OpView):
-    """``tile.prefetch_async``: brings a box of a global tensor into the L2 cache. Offsets and sizes as in a copy."""
+    """``tile.prefetch_async``: brings a box of a global tensor into the L2 cache. Offsets and sizes as in a copy, also
+    with the attributes ``mode`` (``"tile"``, ``"gather4"``, ``"im2col"``) and ``im2col``."""
 
     OPERATION_NAME = "tile.prefetch_async"
     _ODS_OPERAND_SEGMENTS = (1, -1, 0, 0)
@@ -87,7 +89,20 @@ def prefetch_problems(op: PrefetchAsyncOp) -> Iterator[str]:
     given = ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])[1]
     if offsets.count(DYNAMIC) != given:
         yield f"has {offsets.count(DYNAMIC)} dynamic entries in static_source_offsets but {given} offset operands"
-    elif len(offsets) != memref.rank or len(op.sizes) != memref.rank:
-        yield f"needs one offset and one size for each of {memref.rank} dimensions; found {len(offsets)} and {op.sizes}"
+    elif "mode" in attributes and str(attributes["mode"]).strip('"') not in PREFETCH_MODES:
+        known = ", ".join(f'"{each}"' for each in PREFETCH_MODES)
+        yield f"attribute 'mode' must be one of {known}; found {attributes['mode']}"
+    elif "im2col" in attributes and (problem := im2col_problem(op, "im2col")):
+        yield f"attribute 'im2col' {problem}; found {attributes['im2col']}"
+    elif problems := list(mode_problems(op, mode_of(op), memref.rank, op.sizes, is_load=True)):
+        yield from problems
+    elif len(offsets) != global_offset_count(mode_of(op), memref.rank) or len(op.sizes) != size_count(
+        mode_of(op), memref.rank
+    ):
+        if mode_of(op) == "tile":
+            needed = f"one offset and one size for each of {memref.rank} dimensions"
+        else:
+            needed = f"{global_offset_count(mode_of(op), memref.rank)} offsets and two sizes"
+        yield f"needs {needed}; found {len(offsets)} and {op.sizes}"
     elif any(size < 0 for size in op.sizes):
         yield f"sizes must not be negative; found {op.sizes}"

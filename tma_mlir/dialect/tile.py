@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects._ods_common import _cext, segmented_accessor
+from mlir.dialects._ods_common import _cext
 
 DYNAMIC = -(2**63)
 """What a static offset array holds where the offset is an operand (MLIR's ``ShapedType::kDynamic``)."""
@@ -16,13 +17,23 @@ class _Dialect(ir.Dialect):
     DIALECT_NAMESPACE = "tile"
 
 
-def _segment(op: ir.OpView, index: int):
-    return segmented_accessor(op.operation.operands, op.operation.attributes["operandSegmentSizes"], index)
+def _segment(op: ir.OpView, index: int) -> list[ir.Value]:
+    """Operand group ``index``. The bounds of the groups are read once for each view: that is most of the cost."""
+    bounds = op.__dict__.get("_bounds")
+    if bounds is None:
+        sizes = list(ir.DenseI32ArrayAttr(op.operation.attributes["operandSegmentSizes"]))
+        bounds = [0, *itertools.accumulate(sizes)]
+        op.__dict__["_bounds"] = bounds
+    start, end = bounds[index], bounds[index + 1]
+    if start == end:
+        return []
+    operands = op.operation.operands
+    return [operands[position] for position in range(start, end)]
 
 
 def _optional(op: ir.OpView, index: int) -> ir.Value | None:
     values = _segment(op, index)
-    return values[0] if len(values) else None
+    return values[0] if values else None
 
 
 @_cext.register_operation(_Dialect)

@@ -17,6 +17,7 @@ from ..dialect.tile import CreateDescriptorOp
 from ..plan import CopyPlan, PlanDeclined, plan_copy
 from .copy_context import plan_value
 from .descriptors import DescriptorPool
+from .instruction_modes import im2col_offset, load_mode
 from .issue_loops import Index, loop_nest, stepped
 from .teams import team, then
 
@@ -70,7 +71,13 @@ def _issue(prefetch: PrefetchAsyncOp, plan: CopyPlan, argument: ir.BlockArgument
                 arith.constant(i32, each) if isinstance(each, int) else arith.index_cast(i32, each)
                 for each in coordinates
             ]
-            nvvm.cp_async_bulk_tensor_prefetch(descriptor, values, [], l2_cache_hint=prefetch.cache_hint)
+            nvvm.cp_async_bulk_tensor_prefetch(
+                descriptor,
+                values,
+                [im2col_offset(plan_value(each, offsets, prefetch.source)) for each in group.im2col_offsets],
+                mode=load_mode(group.mode),
+                l2_cache_hint=prefetch.cache_hint,
+            )
 
         loop_nest(group.loops, emit)
 

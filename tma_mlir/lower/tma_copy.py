@@ -36,6 +36,7 @@ def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: D
     descriptor = pool.get(argument, map_, plan.host_checks)
     starts = [context.value(each.numerator) for each in group.coordinates]
     offset = context.value(group.shared_offset_bytes)
+    filter_offsets = [context.value(each) for each in group.im2col_offsets]
 
     def emit(indices: list[Index]) -> None:
         coordinates = [
@@ -43,7 +44,7 @@ def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: D
             for dimension, start in enumerate(starts)
         ]
         shared = stepped(offset, indices, group.shared_steps_bytes)
-        emit_issue(context, Issue(map_, descriptor, coordinates, shared))
+        emit_issue(context, Issue(map_, descriptor, coordinates, shared, group.mode, filter_offsets))
 
     loop_nest(group.loops, emit)
 

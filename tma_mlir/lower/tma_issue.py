@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
@@ -13,22 +14,26 @@ from .cache_policy import cache_policy
 from .copy_context import CopyContext
 from .descriptors import nvgpu_says
 from .index_builder import add, exact_divide, materialize
+from .instruction_modes import im2col_offset, load_mode, store_mode
 from .pointers import element_offset, element_pointer, mbarrier_pointer
 
 
 @dataclass(frozen=True)
 class Issue:
-    """Operands of one instruction. ``coordinates`` are in driver order, of the descriptor's elements."""
+    """Operands of one instruction. ``coordinates`` are in driver order, of the descriptor's elements; ``mode`` and
+    ``im2col_offsets`` as in ``IssueGroup``."""
 
     tensor_map: TensorMap
     descriptor: ir.Value
     coordinates: list[int | ir.Value]
     shared_offset_bytes: int | ir.Value
+    mode: str = "tile"
+    im2col_offsets: Sequence[int | ir.Value] = ()
 
 
 def emit_issue(context: CopyContext, issue: Issue) -> None:
     """Builds the operation at the current insertion point."""
-    if nvgpu_says(issue.tensor_map, context.tile_layout.element) and _plain(context):
+    if issue.mode == "tile" and nvgpu_says(issue.tensor_map, context.tile_layout.element) and _plain(context):
         _emit_nvgpu(context, issue)
     else:
         _emit_nvvm(context, issue)
@@ -88,12 +93,14 @@ def _emit_nvvm(context: CopyContext, issue: Issue) -> None:
     ]
     hint = cache_hint(context)
     if context.is_load:
-        _emit_nvvm_load(context, pointer, descriptor, coordinates, hint)
+        _emit_nvvm_load(context, issue, pointer, descriptor, coordinates, hint)
     elif context.has("reduce"):
         kind = ir.Attribute.parse(f"#nvvm.tma_redux_kind<{context.string('reduce')}>")
         nvvm.cp_async_bulk_tensor_reduce(descriptor, pointer, kind, coordinates, l2_cache_hint=hint)
     else:
-        nvvm.cp_async_bulk_tensor_global_shared_cta(descriptor, pointer, coordinates, l2_cache_hint=hint)
+        nvvm.cp_async_bulk_tensor_global_shared_cta(
+            descriptor, pointer, coordinates, l2_cache_hint=hint, mode=store_mode(issue.mode)
+        )
 
 
 def cache_hint(context: CopyContext) -> ir.Value | None:
@@ -104,7 +111,12 @@ def cache_hint(context: CopyContext) -> ir.Value | None:
 
 
 def _emit_nvvm_load(
-    context: CopyContext, pointer: ir.Value, descriptor: ir.Value, coordinates: list[ir.Value], hint: ir.Value | None
+    context: CopyContext,
+    issue: Issue,
+    pointer: ir.Value,
+    descriptor: ir.Value,
+    coordinates: list[ir.Value],
+    hint: ir.Value | None,
 ) -> None:
     op = context.op
     assert op.mbarrier is not None
@@ -117,8 +129,9 @@ def _emit_nvvm_load(
         descriptor,
         coordinates,
         barrier,
-        [],
+        [im2col_offset(each) for each in issue.im2col_offsets],
         multicast_mask=op.multicast_mask,
         l2_cache_hint=hint,
+        mode=load_mode(issue.mode),
         group=ir.Attribute.parse("#nvvm.cta_group<cta_2>") if pair else None,
     )

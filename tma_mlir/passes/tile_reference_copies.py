@@ -16,6 +16,7 @@ from mlir.dialects import arith, llvm, memref, nvgpu
 from ..analysis.copy_requests import copy_request
 from ..analysis.ir_access import copies_in
 from ..analysis.shared_tiles import placement, raise_alignment
+from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import CopyAsyncOp
 from ..layout.swizzle import swizzle_period_bytes
@@ -105,6 +106,8 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
     swizzle = request.shared_swizzle
     fields = {
         "direction": f'"{request.direction.value}"',
+        "mode": f'"{mode_of(copy)}"',
+        "rank": str(len(request.global_shape)),
         "element_bytes": str(request.dtype.bytes),
         "dtype": f'"{request.dtype.name}"',
         "fill": f'"{request.oob_fill.name.lower()}"',
@@ -115,6 +118,10 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
         "shared_strides": str(list(shared.strides)),
         "swizzle": str([swizzle.bits, swizzle.base, swizzle.shift] if swizzle else []),
     }
+    if request.im2col is not None:
+        fields["lower_corner"] = str(list(request.im2col.lower_corner))
+        fields["upper_corner"] = str(list(request.im2col.upper_corner))
+        fields["traversal_strides"] = str(list(request.im2col.traversal_strides))
     side = "source" if request.direction.value == "load" else "destination"
     if f"{side}_layout" in copy.operation.attributes:
         fields["global_extents"] = str(list(request.global_layout.extents))

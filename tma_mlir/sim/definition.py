@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .definition_modes import mode_index
+
 NAN_PATTERN = np.uint16(0x7FF7)
 """What the hardware writes over every 16 bits of an element for a NaN fill (measured on an H200)."""
 
@@ -41,18 +43,19 @@ class CopyOperands:
 
 
 def read_operands(attributes: Mapping[str, Any], operands: Sequence[int]) -> CopyOperands:
-    """Splits the flat operand list; the ranks are those of ``sizes`` and ``shared_sizes``."""
+    """Splits the flat operands: ``rank`` extents and strides, the global offsets, those of ``shared_sizes``."""
     is_load = attributes["direction"] == "load"
     pointers, numbers = operands[: 2 + is_load], [_signed(each) for each in operands[2 + is_load :]]
-    rank = len(attributes["sizes"])
+    rank = int(attributes["rank"])
+    last = len(numbers) - len(attributes["shared_sizes"])
     return CopyOperands(
         pointers[0],
         pointers[1],
         pointers[2] if is_load else None,
         tuple(numbers[:rank]),
         tuple(numbers[rank : 2 * rank]),
-        tuple(numbers[2 * rank : 3 * rank]),
-        tuple(numbers[3 * rank :]),
+        tuple(numbers[2 * rank : last]),
+        tuple(numbers[last:]),
     )
 
 
@@ -64,7 +67,10 @@ def elements(attributes: Mapping[str, Any], operands: CopyOperands) -> Elements:
     """Every element of the copy, in row-major order of its sizes."""
     size = int(attributes["element_bytes"])
     sizes = tuple(attributes["sizes"])
-    index = _grid(sizes, operands.global_starts)
+    if attributes["mode"] == "tile":
+        index = _grid(sizes, operands.global_starts)
+    else:
+        index = mode_index(attributes, operands.shape, operands.global_starts)
     inside = np.ones(math.prod(sizes), dtype=bool)
     for values, extent in zip(index, operands.shape, strict=True):
         inside &= (values >= 0) & (values < extent)
