@@ -1,142 +1,76 @@
 """GPU tests run where there is a GPU with tensor maps, and are skipped with the reason elsewhere.
 
-``python -m pytest test/py/gpu -q`` runs all of them. Kernels that no MLIR is needed for are PTX, written here.
+``python -m pytest test/py/gpu -q`` runs all of them, each file in a process of its own (see ``isolation``). Numbers
+that tests measure are printed at the end.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from tma_mlir.compile.assemble import Cubin, assemble
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
-from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import TensorMap
-from tma_mlir.runtime import Kernel, NoDevice, driver
+from tma_mlir.runtime import Kernel
+
+from . import isolation
+from .kernels import make_scale_kernel, make_tile_kernel
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX shares the GPU with the others here
 
-BYTES = MemRefArgument(dtype("ui8"), (None,), (1,))
-NUMBER = ScalarArgument(dtype("i32"))
-SHARED_BYTES = 64 * 1024
-THREADS = 128
+WHY_NOT = """
+from tma_mlir.runtime import NoDevice, driver
+try:
+    found = driver.device(0)
+    print("" if found.capability >= (9, 0) else f"{found.name} is {found.chip}, tensor maps need sm_90")
+except NoDevice as error:
+    print(error)
+"""
 
 
 @functools.cache
 def why_not() -> str:
-    """Why GPU tests cannot run here; empty if they can."""
-    try:
-        found = driver.device(0)
-    except NoDevice as error:
-        return str(error)
-    if found.capability < (9, 0):
-        return f"{found.name} is {found.chip}, tensor maps need sm_90"
-    return ""
+    """Why GPU tests cannot run here; empty if they can. Another process looks, so that this one stays without CUDA."""
+    done = subprocess.run([sys.executable, "-c", WHY_NOT], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reason = None
     for item in items:
         if "/test/py/gpu/" in str(item.path):
-            reason = why_not() if reason is None else reason
             item.add_marker(pytest.mark.gpu)
-            if reason:
-                item.add_marker(pytest.mark.skip(reason=f"no GPU to test on: {reason}"))
+            if not isolation.in_child() and why_not():
+                item.add_marker(pytest.mark.skip(reason=f"no GPU to test on: {why_not()}"))
 
 
-HEADER = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 tile[];\n"
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if isolation.in_child() or why_not():
+        return None
+    isolation.run(item, nextitem)
+    return True
 
 
-def load_ptx(rank: int) -> str:
-    """``load(map, tensor, out, transaction bytes, coordinates...)``: one load into shared memory filled with 0xCD, and
-    all of that memory to ``out``. The unused tensor pointer keeps the signature that of a compiled kernel."""
-    coordinates = ", ".join(f"%c{i}" for i in range(rank))
-    return f"""{HEADER}
-.visible .entry load(.param .align 128 .b8 map[128], .param .u64 tensor, .param .u64 out, .param .u32 bytes
-{"".join(f", .param .s32 p{i}" for i in range(rank))})
-{{
-    .reg .pred %p; .reg .b32 %t, %i, %n, %v, %s, %b; .reg .b64 %o, %a, %m, %x;
-    .reg .b32 %c<5>;
-    .shared .align 8 .b64 barrier;
-{"".join(f"    ld.param.s32 %c{i}, [p{i}];" for i in range(rank))}
-    mov.u32 %t, %tid.x; mov.u32 %s, tile; mov.u32 %b, barrier; mov.b64 %m, map;
-    mov.u32 %i, %t;
-FILL:
-    shl.b32 %n, %i, 2; add.u32 %n, %n, %s; mov.b32 %v, 0xCDCDCDCD; st.shared.b32 [%n], %v;
-    add.u32 %i, %i, {THREADS}; setp.lt.u32 %p, %i, {SHARED_BYTES // 4}; @%p bra FILL;
-    setp.ne.u32 %p, %t, 0; @%p bra READY;
-    mbarrier.init.shared.b64 [%b], 1; fence.mbarrier_init.release.cluster;
-READY:
-    fence.proxy.async; bar.sync 0;
-    @%p bra WAIT;
-    ld.param.u32 %n, [bytes]; mbarrier.arrive.expect_tx.shared.b64 %x, [%b], %n;
-    cvta.param.u64 %m, %m;
-    cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
-        [%s], [%m, {{{coordinates}}}], [%b];
-WAIT:
-    mbarrier.try_wait.parity.shared.b64 %p, [%b], 0; @!%p bra WAIT;
-    ld.param.u64 %o, [out]; cvta.to.global.u64 %o, %o; mov.u32 %i, %t;
-DRAIN:
-    shl.b32 %n, %i, 2; cvt.u64.u32 %a, %n; add.u64 %a, %a, %o; add.u32 %n, %n, %s;
-    ld.shared.b32 %v, [%n]; st.global.b32 [%a], %v;
-    add.u32 %i, %i, {THREADS}; setp.lt.u32 %p, %i, {SHARED_BYTES // 4}; @%p bra DRAIN;
-    ret;
-}}
-"""
+def pytest_configure(config: pytest.Config) -> None:
+    if isolation.in_child():
+        config.pluginmanager.register(isolation.Reporter(config))
 
 
-def store_ptx(rank: int) -> str:
-    """``store(map, tensor, in, coordinates...)``: shared memory filled from ``in``, then one store."""
-    coordinates = ", ".join(f"%c{i}" for i in range(rank))
-    return f"""{HEADER}
-.visible .entry store(.param .align 128 .b8 map[128], .param .u64 tensor, .param .u64 in
-{"".join(f", .param .s32 p{i}" for i in range(rank))})
-{{
-    .reg .pred %p; .reg .b32 %t, %i, %n, %v, %s; .reg .b64 %o, %a, %m;
-    .reg .b32 %c<5>;
-{"".join(f"    ld.param.s32 %c{i}, [p{i}];" for i in range(rank))}
-    mov.u32 %t, %tid.x; mov.u32 %s, tile; mov.b64 %m, map;
-    ld.param.u64 %o, [in]; cvta.to.global.u64 %o, %o; mov.u32 %i, %t;
-FILL:
-    shl.b32 %n, %i, 2; cvt.u64.u32 %a, %n; add.u64 %a, %a, %o; add.u32 %n, %n, %s;
-    ld.global.b32 %v, [%a]; st.shared.b32 [%n], %v;
-    add.u32 %i, %i, {THREADS}; setp.lt.u32 %p, %i, {SHARED_BYTES // 4}; @%p bra FILL;
-    fence.proxy.async; bar.sync 0;
-    setp.ne.u32 %p, %t, 0; @%p bra DONE;
-    cvta.param.u64 %m, %m;
-    cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group [%m, {{{coordinates}}}], [%s];
-    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
-DONE:
-    ret;
-}}
-"""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "measured" and report.when == "call":
+                    terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {value}")
 
 
-@functools.cache
-def tile_cubin(direction: str, rank: int) -> Cubin:
-    return assemble(load_ptx(rank) if direction == "load" else store_ptx(rank), "sm_90a")
-
-
-def make_tile_kernel(direction: str, tensor_map: TensorMap) -> Kernel:
-    """A kernel that copies one box of ``tensor_map``; ``direction`` is "load" or "store".
-
-    Arguments: the tensor's bytes, 64 KiB of shared-memory bytes (written by a load, read by a store), for a load the
-    transaction bytes, and the start coordinates.
-    """
-    numbers = tensor_map.rank + (direction == "load")
-    signature = KernelSignature(
-        name=direction,
-        tensor_maps=(TensorMapArgument(0, tensor_map),),
-        arguments=(BYTES, BYTES, *[NUMBER] * numbers),
-        grid=(1, 1, 1),
-        block=(THREADS, 1, 1),
-        dynamic_shared_bytes=SHARED_BYTES + 1024,  # the tile starts at a multiple of 1024 B
-    )
-    return Kernel(tile_cubin(direction, tensor_map.rank), signature)
+def pytest_unconfigure() -> None:
+    isolation.stop()
 
 
 @pytest.fixture(scope="session")
@@ -145,38 +79,10 @@ def tile_kernel() -> Callable[[str, TensorMap], Kernel]:
     return make_tile_kernel
 
 
-SCALE_PTX = """.version 8.0
-.target sm_90a
-.address_size 64
-.visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 factor, .param .s32 count, .param .s32 rounds)
-{
-    .reg .pred %p; .reg .b32 %t, %b, %n, %r; .reg .f32 %f, %g; .reg .b64 %x, %y, %o;
-    mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.s32 %t, %b, %n, %t;
-    ld.param.s32 %n, [count]; setp.ge.s32 %p, %t, %n; @%p bra DONE;
-    ld.param.u64 %x, [x]; ld.param.u64 %y, [y]; cvta.to.global.u64 %x, %x; cvta.to.global.u64 %y, %y;
-    mul.wide.s32 %o, %t, 4; add.u64 %x, %x, %o; add.u64 %y, %y, %o;
-    ld.param.f32 %f, [factor]; ld.param.s32 %r, [rounds];
-AGAIN:
-    ld.volatile.global.f32 %g, [%x]; mul.f32 %g, %g, %f; st.volatile.global.f32 [%y], %g;
-    sub.s32 %r, %r, 1; setp.gt.s32 %p, %r, 0; @%p bra AGAIN;
-DONE:
-    ret;
-}
-"""
-
-
-@functools.cache
-def scale_cubin() -> Cubin:
-    return assemble(SCALE_PTX, "sm_90a")
-
-
 @pytest.fixture
 def scale() -> Kernel:
-    """``y = factor * x`` on f32 vectors, ``rounds`` times (for kernels that take long); arguments x, y, factor, count,
-    rounds; block 128."""
-    vector = MemRefArgument(dtype("f32"), (None,), (1,))
-    arguments = (vector, vector, ScalarArgument(dtype("f32")), NUMBER, NUMBER)
-    return Kernel(scale_cubin(), KernelSignature("scale", (), arguments, block=(128, 1, 1)))
+    """``make_scale_kernel``."""
+    return make_scale_kernel()
 
 
 @pytest.fixture

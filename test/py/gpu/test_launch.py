@@ -181,10 +181,11 @@ def test_a_block_that_is_too_large(report):
 FAULT = """
 import numpy as np, sys
 sys.path.insert(0, {folder!r})
-import conftest, torch
+import torch
+from kernels import make_tile_kernel
 from tma_mlir.plan.tensor_map import TensorMap
 from tma_mlir.runtime import CudaError
-kernel = conftest.make_tile_kernel("store", TensorMap("UINT8", (4096,), (), (128,), (1,)))
+kernel = make_tile_kernel("store", TensorMap("UINT8", (4096,), (), (128,), (1,)))
 tensor = torch.zeros(4096, dtype=torch.uint8, device="cuda")
 shared = torch.zeros(65536, dtype=torch.uint8, device="cuda")
 try:
