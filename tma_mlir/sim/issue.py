@@ -116,7 +116,7 @@ def drain(w: Warp, lane: int, cta: Cta, chunks: Chunks, needed: Chunks | None, t
         return
     shadow.check_async(w, chunks, transfer.location, transfer.what, writes=False)
     if needed is not None:
-        shadow.check_initialised(needed, transfer.location, transfer.what)
+        shadow.check_initialised(w, needed, transfer.location, transfer.what)
     shadow.async_read(w, chunks, groups, transfer)
 
 

@@ -105,7 +105,7 @@ def _bulk_shared(i: Instruction, c: Compiler) -> Step:
             shadow = cta_from.shared.shadow
             if shadow is not None:
                 shadow.check_async(w, chunks, i.location, transfer.what, writes=False)
-                shadow.check_initialised(chunks, i.location, transfer.what)
+                shadow.check_initialised(w, chunks, i.location, transfer.what)
             fill(w, cta_to, slice(offset_to >> 4, offset_to + count >> 4), found, transfer)
             transfer.targets.append((found, count))
             found.issued(transfer, count)

@@ -123,7 +123,7 @@ def multiply(w: Warp, form: Form, accumulators: Any, a: int, b: int, keep: bool,
     if shadow is not None:
         chunks = np.concatenate([chunks_a, chunks_b])
         shadow.check_async(w, chunks, location, "wgmma", writes=False)
-        shadow.check_initialised(chunks, location, "wgmma")
+        shadow.check_initialised(w, chunks, location, "wgmma", later=True)
         shadow.wgmma_read([w], chunks, place)
         w.wgmma_open.append((shadow, chunks, place))
     if form.signs[0] < 0 or form.signs[1] < 0:

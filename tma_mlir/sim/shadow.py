@@ -272,13 +272,20 @@ class SharedShadow:
         self.drain_transfer[chunks] = number
         self.writable[:, chunks] = False
 
-    def check_initialised(self, chunks: Chunks, location: str, what: str) -> None:
-        """Bytes an asynchronous read takes must have been written by something."""
+    def check_initialised(self, w: Warp, chunks: Chunks, location: str, what: str, later: bool = False) -> None:
+        """Bytes an asynchronous read takes must have been written by something.
+
+        ``later``: like a plain read, report it at the end, or when a copy fills the place.
+        """
         rows = self.initialised.reshape(-1, 16)[chunks]
         if rows.all():
             return
         position = int((~rows.astype(bool).all(axis=1)).argmax())
-        place = self.cta.shared_symbol(self._absolute(chunks, position) * 16)
+        where = self._absolute(chunks, position)
+        place = self.cta.shared_symbol(where * 16)
+        if later:
+            self.early_reads.setdefault(where, hazards.EarlyRead(w, place, location, dict(w.last_waits)))
+            return
         raise SimulationError(
             "uninitialised read", f"{what} reads shared memory at {place} that nothing has written", location
         )

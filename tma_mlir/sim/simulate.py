@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     ops_integer,
     ops_llvm,
     ops_memory,
+    ops_mma,
     ops_nvvm,
     ops_tma,
     ops_vector,
