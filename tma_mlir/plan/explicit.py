@@ -64,10 +64,10 @@ def plan_explicit(request: CopyRequest) -> tuple[Piece, list[Condition]]:
         rules.same_movement(_moved(dims, wanted.swizzle, size), _asked(copy)),
         rules.same_start(_start_bytes(dims, wanted.offset * size) - _asked_start(copy)),
         rules.same_swizzle(wanted.swizzle, swizzle_mode(request.shared_swizzle)),
-        rules.same_end(_ends_exactly(copy, dims)),
+        rules.same_end(_ends_exactly(copy.modes, copy, dims) or _ends_exactly(copy.merged, copy, dims)),
     ]
     _stop_at_broken(conditions)
-    for mode in (*copy.modes, *copy.fixed):
+    for mode in (*copy.modes, *copy.merged, *copy.fixed):
         for dim in dims:
             if _is_end_of(dim, mode):
                 dim.low_safe, dim.high_safe = mode.low_safe, mode.high_safe
@@ -139,15 +139,19 @@ def _is_end_of(dim: Dim, mode: Mode) -> bool:
     return dim.step_bytes == mode.global_bytes and dim.limit == mode.limit and dim.start == mode.start
 
 
-def _ends_exactly(copy: CopyModes, dims: list[Dim]) -> bool:
+def _ends_exactly(modes: list[Mode], copy: CopyModes, dims: list[Dim]) -> bool:
     """Every dimension of the descriptor ends where a dimension of the tensor does, or is not left by the box; and
-    where the region may leave the tensor, the descriptor's dimension is that one."""
-    modes = [mode for mode in (*copy.modes, *copy.fixed) if not mode.safe]
-    if any(mode.is_step or not any(_is_end_of(dim, mode) for dim in dims) for mode in modes):
+    where the region may leave the tensor, the descriptor's dimension is that one.
+
+    ``modes`` are the copy's own or its merged ones: either way the ends are the tensor's.
+    """
+    ends = (*modes, *copy.fixed)
+    unsafe = [mode for mode in ends if not mode.safe]
+    if any(mode.is_step or not any(_is_end_of(dim, mode) for dim in dims) for mode in unsafe):
         return False
     for dim in dims:
         low, high = bounds(dim.start)[0], bounds(dim.limit - dim.start)[0]
         inside = low is not None and low >= 0 and high is not None and high >= dim.box
-        if not inside and not any(_is_end_of(dim, mode) for mode in (*copy.modes, *copy.fixed)):
+        if not inside and not any(_is_end_of(dim, mode) for mode in ends):
             return False
     return True

@@ -6,12 +6,12 @@ The copies are random: small tensors and tiles of every kind of layout the plann
 import math
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import AddressSwizzle, Expr, Layout, Swizzle, Symbol, address_swizzle, atom_layout, row_major
-from tma_mlir.plan import CopyRequest, Direction, OobFill, PlanDeclined, Region, plan_copy
+from tma_mlir.plan import CopyRequest, Direction, ExplicitDescriptor, OobFill, PlanDeclined, Region, plan_copy
 from tma_mlir.plan.check import check_plan
 
 DTYPES = ("i8", "f16", "f32", "i32", "f64", "bf16")
@@ -194,3 +194,48 @@ def test_plans_with_symbols_are_right_wherever_their_conditions_hold(case):
     request, values = case
     plan = plan_copy(request)
     assert check_plan(request, plan, values) == []
+
+
+@st.composite
+def described_copies(draw) -> CopyRequest:
+    """A copy and a descriptor for it: the planner's own, or that with one number changed."""
+    request = replace(draw(copies()), variant="tma")
+    try:
+        plan = plan_copy(request)
+    except PlanDeclined:
+        reject()
+    assume(plan.instruction_count == 1)
+    tensor_map, group = plan.tensor_maps[0], plan.groups[0]
+    assume(tensor_map.data_type == request.dtype.driver)
+    size = request.dtype.bytes
+    fields: dict[str, list] = {
+        "dims": list(tensor_map.dims[::-1]),
+        "strides": [s // size for s in tensor_map.strides_bytes[::-1] if isinstance(s, int)] + [1],
+        "box": list(tensor_map.box[::-1]),
+        "starts": [c.numerator for c in group.coordinates[::-1]],
+    }
+    if draw(st.booleans()):
+        numbers = fields[draw(st.sampled_from(sorted(fields)))]
+        index = draw(st.integers(0, len(numbers) - 1))
+        numbers[index] += draw(st.sampled_from([-8, -1, 1, 8, 64]))
+    swizzle = tensor_map.swizzle if draw(st.integers(0, 7)) else Swizzle.B64
+    offset = request.global_layout.offset
+    explicit = ExplicitDescriptor(
+        **{name: tuple(each) for name, each in fields.items()}, swizzle=swizzle, offset=offset
+    )
+    return replace(request, variant="tma_explicit", explicit=explicit)
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+@given(described_copies())
+def test_a_descriptor_by_hand_is_right_or_refused(request):
+    try:
+        plan = plan_copy(request)
+    except PlanDeclined:
+        return
+    assert check_plan(request, plan) == []
+    assert plan.instruction_count == 1
