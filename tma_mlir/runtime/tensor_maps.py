@@ -15,6 +15,7 @@ from ..plan.tensor_map import TensorMap
 from . import driver
 from .descriptor_rules import check_failures, violations
 from .errors import DescriptorError
+from .im2col import encode_im2col, encoder_name
 
 SIZE = 128
 """Bytes of a descriptor, and its alignment (CUDA 13 declares it so)."""
@@ -83,11 +84,14 @@ class DescriptorBlock:
 
 
 def describe(tensor_map: TensorMap, address: int) -> str:
-    """Every argument of ``cuTensorMapEncodeTiled``, dimension 0 innermost."""
+    """Every argument of the encoder, dimension 0 innermost."""
+    im2col = tensor_map.im2col
+    corners = f"corners {list(im2col.lower_corner)} and {list(im2col.upper_corner)}, " if im2col else ""
     return (
         f"data type {tensor_map.data_type}, rank {tensor_map.rank}, address {address:#x}, "
         f"dims {list(tensor_map.dims)}, strides {list(tensor_map.strides_bytes)} B, box {list(tensor_map.box)}, "
-        f"element strides {list(tensor_map.element_strides)}, interleave none, swizzle {tensor_map.swizzle.label}, "
+        f"{corners}element strides {list(tensor_map.element_strides)}, interleave none, "
+        f"swizzle {tensor_map.swizzle.label}, "
         f"L2 promotion {(0, 64, 128, 256)[tensor_map.l2_promotion]} B, out of bounds {tensor_map.oob_fill.name.lower()}"
     )
 
@@ -106,13 +110,28 @@ def encode(tensor_map: TensorMap, address: int) -> Descriptor:
 
     Raises ``DescriptorError`` with every field if the driver refuses what the rules allowed.
     """
-    rank = tensor_map.rank
-    u64, u32 = ctypes.c_uint64, ctypes.c_uint32
     storage = ctypes.create_string_buffer(2 * SIZE)
     target = -(-ctypes.addressof(storage) // SIZE) * SIZE
-    code = driver.tensor_map_calls()[0](
+    data_type = _DATA_TYPES[tensor_map.data_type]
+    if tensor_map.im2col is not None:
+        code = encode_im2col(target, data_type, tensor_map, address)
+    else:
+        code = _encode_tiled(target, data_type, tensor_map, address)
+    if code:
+        raise _refusal(encoder_name(tensor_map), code, tensor_map, address)
+    data = bytearray(ctypes.string_at(target, SIZE))
+    needs_repair = driver.driver_version() <= FAULTY_ENCODER and span_bytes(tensor_map) < SMALL_SPAN_BYTES
+    if needs_repair:
+        data[REPAIRED_BYTE] &= REPAIR_MASK
+    return Descriptor(tensor_map, bytes(data), needs_repair)
+
+
+def _encode_tiled(target: int, data_type: int, tensor_map: TensorMap, address: int) -> int:
+    rank = tensor_map.rank
+    u64, u32 = ctypes.c_uint64, ctypes.c_uint32
+    return driver.tensor_map_calls()[0](
         target,
-        _DATA_TYPES[tensor_map.data_type],
+        data_type,
         rank,
         address,
         (u64 * rank)(*tensor_map.dims),
@@ -124,13 +143,6 @@ def encode(tensor_map: TensorMap, address: int) -> Descriptor:
         tensor_map.l2_promotion,
         int(tensor_map.oob_fill),
     )
-    if code:
-        raise _refusal("cuTensorMapEncodeTiled", code, tensor_map, address)
-    data = bytearray(ctypes.string_at(target, SIZE))
-    needs_repair = driver.driver_version() <= FAULTY_ENCODER and span_bytes(tensor_map) < SMALL_SPAN_BYTES
-    if needs_repair:
-        data[REPAIRED_BYTE] &= REPAIR_MASK
-    return Descriptor(tensor_map, bytes(data), needs_repair)
 
 
 def _refusal(call: str, code: int, tensor_map: TensorMap, address: int) -> DescriptorError:
