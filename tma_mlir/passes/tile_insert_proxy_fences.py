@@ -19,7 +19,7 @@ from mlir import ir
 from mlir.dialects import nvvm
 
 from ..analysis.ir_access import collect, copies_in
-from ..analysis.shared_writes import Root, SharedWrite, may_alias, shared_root, shared_writes
+from ..analysis.ordinary_writes import OrdinaryWrite, Root, may_alias, shared_root, shared_writes
 from ..diagnostics import place_text, remark, warn
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_plan
@@ -79,7 +79,7 @@ def _fence(place: ir.Operation) -> None:
         )
 
 
-def _order(work: _Work, write: SharedWrite, read_by: list[ir.Operation]) -> None:
+def _order(work: _Work, write: OrdinaryWrite, read_by: list[ir.Operation]) -> None:
     """Finds where the fence for ``write`` goes, or warns that its stores may read old data."""
     store = read_by[0]
     if write.root[0] == "unknown" or shared_root(store.opview.source)[0] == "unknown":
@@ -188,7 +188,7 @@ def _releases(op: ir.Operation) -> bool:
     return name.startswith(("nvgpu.mbarrier.arrive", "nvvm.mbarrier.arrive", "nvvm.cluster.arrive"))
 
 
-def _unordered(work: _Work, write: SharedWrite, end: _End) -> None:
+def _unordered(work: _Work, write: OrdinaryWrite, end: _End) -> None:
     """The store is reached without a barrier: fine for the thread's own writes, not for those of other threads."""
     assert end.store is not None
     assert end.inner is not None

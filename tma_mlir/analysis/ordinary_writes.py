@@ -1,4 +1,4 @@
-"""Ordinary writes to shared memory: which operations make them, and to what memory."""
+"""Ordinary writes to memory: which operations make them, and to what."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ _THROUGH = frozenset(
 
 
 @dataclass(frozen=True)
-class SharedWrite:
-    """An operation that writes, or may write, shared memory through the generic proxy."""
+class OrdinaryWrite:
+    """An operation that writes, or may write, memory through the generic proxy."""
 
     op: ir.Operation
     root: Root
@@ -83,21 +83,33 @@ def may_alias(one: Root, other: Root) -> bool:
     return one == other or "unknown" in (one[0], other[0])
 
 
-def shared_writes(function: ir.Operation) -> Iterator[SharedWrite]:
+def shared_writes(function: ir.Operation) -> Iterator[OrdinaryWrite]:
     """Every ordinary write to shared memory in ``function``, calls that get shared memory among them."""
     for op in collect(function, (*_TARGETS, *CALLS)):
         if op.name in CALLS:
             shared = [operand for operand in op.operands if _is_shared(operand)]
             if shared:
-                yield SharedWrite(op, shared_root(shared[0]), by_call=True)
+                yield OrdinaryWrite(op, shared_root(shared[0]), by_call=True)
             continue
         target = op.operands[_TARGETS[op.name]]
         if _is_shared(target):
-            yield SharedWrite(op, shared_root(target))
+            yield OrdinaryWrite(op, shared_root(target))
     for op in _linalg(function):
-        for output in list(op.operands)[-len(op.results) - 1 :]:
-            if _is_shared(output):
-                yield SharedWrite(op, shared_root(output))
+        if _is_shared(op.operands[-1]):
+            yield OrdinaryWrite(op, shared_root(op.operands[-1]))
+
+
+def global_writes(function: ir.Operation) -> Iterator[OrdinaryWrite]:
+    """Every ordinary write to memory that is not seen to be shared, calls that get such memory among them."""
+    for op in collect(function, (*_TARGETS, *CALLS)):
+        targets = list(op.operands) if op.name in CALLS else [op.operands[_TARGETS[op.name]]]
+        for target in targets:
+            is_memory = isinstance(target.type, ir.MemRefType) or str(target.type).startswith("!llvm.ptr")
+            if is_memory and not _is_shared(target) and shared_root(target)[0] != "allocation":
+                yield OrdinaryWrite(op, shared_root(target), by_call=op.name in CALLS)
+    for op in _linalg(function):
+        if isinstance(op.operands[-1].type, ir.MemRefType) and not _is_shared(op.operands[-1]):
+            yield OrdinaryWrite(op, shared_root(op.operands[-1]))
 
 
 def _linalg(function: ir.Operation) -> list[ir.Operation]:

@@ -1,0 +1,156 @@
+"""``tile-raise-copies``: ordinary copies between global and shared memory become ``tile.copy_async``.
+
+``memref.copy``, ``linalg.copy``, a ``vector.transfer_read`` with its ``transfer_write``, and groups of
+``nvgpu.device_async_copy`` are raised where every thread of the block executes them together and the planner has TMA
+for them. A load gets an mbarrier of its own, initialised at kernel entry; in front of it a ``gpu.barrier`` keeps the
+thread that issues it from overtaking those that still read the tile or wait for the last phase. A store is fenced,
+ordered by barriers on both sides, and waited for.
+
+What stays as it is gets a remark with the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from mlir import ir
+
+from ..analysis.async_copy_groups import async_groups
+from ..analysis.copy_candidates import Candidate, Kept, Sum, synchronous_copies
+from ..analysis.copy_requests import copy_request
+from ..analysis.global_views import fold_global_subviews, kernel_argument
+from ..analysis.ir_access import collect
+from ..analysis.ordinary_writes import global_writes, may_alias, shared_root
+from ..chips import DEFAULT_CHIP, chip
+from ..diagnostics import remark
+from ..dialect.tile import CopyAsyncOp
+from ..dialect.verifier import problems
+from ..errors import TileError
+from ..lower.index_builder import add, materialize, multiply
+from ..lower.raised_copy import Entry, emit_load, emit_store
+from ..plan import PlanDeclined, plan_copy
+from .registry import Option, Pass
+
+
+def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    try:
+        target = chip(options["chip"]).name
+    except ValueError as error:
+        raise TileError(op.location, str(error)) from None
+    for function in collect(op, ("gpu.func",)):
+        with function.context:
+            _raise_all(function, target)
+
+
+def _raise_all(function: ir.Operation, target: str) -> None:
+    candidates = [*synchronous_copies(function), *async_groups(function)]
+    stores = [each for each in candidates if isinstance(each, Candidate) and not each.is_load]
+    loads = [each for each in candidates if isinstance(each, Candidate) and each.is_load]
+    for each in candidates:
+        if isinstance(each, Kept):
+            _remark_kept(each.op, each.reason)
+    entry = Entry(function)
+    for found in stores:
+        _raise(found, entry, target)
+    # Now the stores that are left are ordinary ones, which loads of the same tensor by TMA would not see.
+    written = [write.root for write in global_writes(function)]
+    for found in loads:
+        if any(may_alias(shared_root(found.source), root) for root in written):
+            _remark_kept(found.first, "the kernel writes its tensor by ordinary stores too, which TMA may not see")
+        else:
+            _raise(found, entry, target)
+    entry.finish()
+
+
+def _remark_kept(op: ir.Operation, reason: str) -> None:
+    remark(op.location, f"'{op.name}' op stays as it is: {reason}")
+
+
+def _raise(found: Candidate, entry: Entry, target: str) -> None:
+    """Raises one copy; where TMA cannot do it, leaves everything as it was and says why."""
+    mbarrier = entry.mbarrier() if found.is_load else None
+    start = _position(found.first)
+    copy = _build(found, entry, mbarrier)
+    wrong = problems(copy)
+    if not wrong:
+        copy = fold_global_subviews(copy)
+        wrong = _why_not_tma(copy, target)
+    if wrong:
+        del copy, mbarrier
+        for op in reversed([each.operation for each in found.first.block.operations][start : _position(found.first)]):
+            op.erase()
+        if found.is_load:
+            entry.drop_mbarrier()
+        _remark_kept(found.first, wrong[0])
+        return
+    remark(found.first.location, f"'{found.first.name}' op becomes tile.copy_async")
+    if found.is_load:
+        emit_load(copy, found.last, entry)
+    else:
+        emit_store(copy, found.last)
+    for op in found.replaced:
+        op.erase()
+
+
+def _position(op: ir.Operation) -> int:
+    return [each.operation for each in op.block.operations].index(op)
+
+
+def _build(found: Candidate, entry: Entry, mbarrier: ir.Value | None) -> CopyAsyncOp:
+    attributes: dict[str, ir.Attribute] = {"in_bounds": ir.UnitAttr.get(), "scope": ir.StringAttr.get("cta")}
+    if found.is_load:
+        attributes["expect_tx"] = ir.UnitAttr.get()
+    with found.first.location, ir.InsertionPoint(found.first):
+        return CopyAsyncOp(
+            found.source,
+            found.destination,
+            sizes=found.sizes,
+            source_offsets=[_offset(each) for each in found.source_offsets],
+            destination_offsets=[_offset(each) for each in found.destination_offsets],
+            mbarrier=mbarrier,
+            mbarrier_index=entry.zero if found.is_load else None,
+            attributes=attributes,
+        )
+
+
+def _offset(total: Sum) -> int | ir.Value:
+    value: int | ir.Value = 0
+    for term, factor in total.terms:
+        value = add(value, multiply(_as_index(term), factor))
+    return add(value, total.constant)
+
+
+def _as_index(value: ir.Value) -> ir.Value:
+    from mlir.dialects import arith
+
+    return value if isinstance(value.type, ir.IndexType) else arith.index_cast(ir.IndexType.get(), materialize(value))
+
+
+def _why_not_tma(copy: CopyAsyncOp, target: str) -> list[str]:
+    """Reasons, the first one the most telling; none where the copy can be raised."""
+    is_load = copy.mbarrier is not None
+    tile, tensor = (copy.destination, copy.source) if is_load else (copy.source, copy.destination)
+    if shared_root(tile)[0] not in ("global", "dynamic", "attribution"):
+        return ["where its shared memory is reserved, and how it is aligned, is not seen"]
+    request = copy_request(copy, target)
+    try:
+        plan = plan_copy(request)
+        if plan.variant in ("simt", "cp_async"):
+            plan_copy(dataclasses.replace(request, variant="tma"))
+    except PlanDeclined as declined:
+        return [str(declined)]
+    if plan.variant == "empty":
+        return ["it copies nothing"]
+    if plan.variant == "tma" and kernel_argument(tensor) is None:
+        return ["its tensor is no argument of the kernel, so the host cannot encode a descriptor"]
+    return [] if plan.variant in ("tma", "bulk") else ["threads copy it faster"]
+
+
+PASS = Pass(
+    "tile-raise-copies",
+    "Make tile.copy_async of ordinary copies between global and shared memory.",
+    run,
+    options=(Option("chip", str, DEFAULT_CHIP, "architecture whose TMA must be able to do the copy"),),
+)
