@@ -67,7 +67,34 @@ def is_dynamic_shared_memory(root: ir.Value) -> bool:
     return op is not None and op.name == "gpu.dynamic_shared_memory"
 
 
-def raise_alignment(root: ir.Value, alignment_bytes: int) -> bool:
+class Declarations:
+    """Symbols of the modules around, looked up once for each module. Valid while none is erased."""
+
+    def __init__(self) -> None:
+        self._tables: dict[ir.Block, dict[str, ir.Operation]] = {}
+
+    def find(self, user: ir.Operation, symbol: str) -> ir.Operation | None:
+        """The declaration that ``symbol`` means at ``user``."""
+        table = enclosing(user, "gpu.module", "builtin.module")
+        while table is not None:
+            found = self._symbols(table.regions[0].blocks[0]).get(symbol)
+            if found is not None:
+                return found
+            table = enclosing(table, "gpu.module", "builtin.module")
+        return None
+
+    def _symbols(self, block: ir.Block) -> dict[str, ir.Operation]:
+        if block not in self._tables:
+            operations = [each.operation for each in block.operations]
+            self._tables[block] = {
+                ir.StringAttr(each.attributes["sym_name"]).value: each
+                for each in operations
+                if "sym_name" in each.attributes
+            }
+        return self._tables[block]
+
+
+def raise_alignment(root: ir.Value, alignment_bytes: int, declarations: Declarations) -> bool:
     """Makes the memory behind ``root`` start at a multiple of ``alignment_bytes``; False where that is not ours to do.
 
     Dynamic shared memory always gets the largest alignment when the kernel is finished.
@@ -79,7 +106,7 @@ def raise_alignment(root: ir.Value, alignment_bytes: int) -> bool:
         return True
     if op.name != "memref.get_global":
         return False
-    declaration = _lookup(op, ir.FlatSymbolRefAttr(op.attributes["name"]).value)
+    declaration = declarations.find(op, ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if declaration is None:
         return False
     attributes = declaration.attributes
@@ -87,17 +114,6 @@ def raise_alignment(root: ir.Value, alignment_bytes: int) -> bool:
     if current < alignment_bytes:
         attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment_bytes)
     return True
-
-
-def _lookup(user: ir.Operation, symbol: str) -> ir.Operation | None:
-    table = enclosing(user, "gpu.module", "builtin.module")
-    while table is not None:
-        for candidate in table.regions[0].blocks[0].operations:
-            attributes = candidate.operation.attributes
-            if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == symbol:
-                return candidate.operation
-        table = enclosing(table, "gpu.module", "builtin.module")
-    return None
 
 
 def _raise_attribution(argument: ir.BlockArgument, alignment_bytes: int) -> bool:

@@ -20,8 +20,22 @@ _L2_BYTES = (0, 64, 128, 256)
 _SWIZZLES = {mode.label: mode for mode in Swizzle}
 
 
+_TEXTS: dict[int, tuple[CopyPlan, str]] = {}
+"""Texts by the identity of the plan, which the planner gives out again for the same copy; the plan is kept so that the
+identity stays its own."""
+
+
 def plan_text(plan: CopyPlan) -> str:
     """``plan`` as the text of a ``#tile.plan`` attribute. Findings and alternatives are not kept."""
+    known = _TEXTS.get(id(plan))
+    if known is None:
+        if len(_TEXTS) > 10_000:
+            _TEXTS.clear()
+        known = _TEXTS[id(plan)] = (plan, _plan_text(plan))
+    return known[1]
+
+
+def _plan_text(plan: CopyPlan) -> str:
     fields = {"variant": f'"{plan.variant}"'}
     if plan.tensor_maps:
         fields["tensor_maps"] = _list(map(tensor_map_text, plan.tensor_maps))

@@ -23,17 +23,17 @@ class CopyContext:
 
     op: CopyAsyncOp
 
-    @property
+    @functools.cached_property
     def is_load(self) -> bool:
         """Global to shared. Only loads have an mbarrier."""
         return self.op.mbarrier is not None
 
-    @property
+    @functools.cached_property
     def tensor(self) -> ir.Value:
         """The global side."""
         return self.op.source if self.is_load else self.op.destination
 
-    @property
+    @functools.cached_property
     def tile(self) -> ir.Value:
         """The shared side."""
         return self.op.destination if self.is_load else self.op.source
@@ -44,9 +44,14 @@ class CopyContext:
         assert layout is not None
         return layout
 
-    @property
+    @functools.cached_property
     def element_bytes(self) -> int:
         return dtype(self.tile_layout.element).bytes
+
+    @functools.cached_property
+    def offsets(self) -> dict[str, ir.Value]:
+        """The dynamic offsets, by the planner's symbol names."""
+        return offset_values(self.op)
 
     @property
     def location(self) -> ir.Location:
@@ -63,7 +68,7 @@ class CopyContext:
 
     def value(self, expr: Expr | int) -> int | ir.Value:
         """A plan's expression as a value."""
-        return plan_value(expr, offset_values(self.op), self.tensor)
+        return expr if isinstance(expr, int) else plan_value(expr, self.offsets, self.tensor)
 
 
 def plan_value(expr: Expr | int, offsets: Mapping[str, ir.Value], tensor: ir.Value) -> int | ir.Value:

@@ -64,6 +64,7 @@ class DescriptorPool:
 
     def __init__(self) -> None:
         self._made: dict[tuple[ir.BlockArgument, str], ir.Value] = {}
+        self._count: dict[ir.Block, int] = {}
 
     def get(self, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]) -> ir.Value:
         """The descriptor of ``map_`` on the kernel argument, made if it is new."""
@@ -72,7 +73,8 @@ class DescriptorPool:
         if key not in self._made:
             element = str(ir.MemRefType(argument.type).element_type)
             block = argument.owner
-            before = sum(1 for other, _ in self._made if other.owner == block)
+            before = self._count.get(block, 0)
+            self._count[block] = before + 1
             with ir.InsertionPoint(block.operations[before]), block_owner(argument).location:
                 op = CreateDescriptorOp(descriptor_type(map_, element), argument, ir.Attribute.parse(text))
             self._made[key] = op.descriptor

@@ -1,8 +1,8 @@
 """Descriptors made by host code in the same module: ``nvgpu.tma.create.descriptor`` in front of each launch.
 
-Upstream's runtime wrapper for that operation takes the memref's aligned pointer and ignores its offset, knows 13 element
-types, and only prints errors. So a tensor map that needs more than that is refused here, with the parameter route as
-the remedy. The descriptor lies in global memory, so the kernel fences it before use.
+Upstream's runtime wrapper for that operation takes the memref's aligned pointer and ignores its offset, knows few
+element types, and only prints errors. So a tensor map that needs more than that is refused here, with the parameter
+route as the remedy. The descriptor lies in global memory, so the kernel fences it before use.
 """
 
 from __future__ import annotations

@@ -18,10 +18,9 @@ from mlir.dialects import scf
 
 from ..analysis.copy_requests import copy_request
 from ..analysis.ir_access import copies_in
-from ..analysis.shared_tiles import placement, raise_alignment
+from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..chips import DEFAULT_CHIP
 from ..dialect.plan_attr import read_plan
-from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
 from ..lower.completion import announce, complete, make_visible
 from ..lower.completion_ops import lower_completion_ops
@@ -32,12 +31,12 @@ from ..lower.prefetch import lower_prefetches, prefetch_descriptors
 from ..lower.teams import team, then
 from ..lower.thread_copy import emit_thread_copy
 from ..lower.tma_copy import emit_tma_copy
-from ..plan import CopyPlan, plan_copy
+from ..plan import CopyPlan, CopyRequest, plan_copy
 from .registry import Option, Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    pool = DescriptorPool()
+    pool, declarations = DescriptorPool(), Declarations()
     for copy in copies_in(op):
         attributes = copy.operation.attributes
         if "plan" not in attributes:
@@ -50,9 +49,10 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
                     copy.operation.location,
                     f"'tile.copy_async' op has a plan that cannot be read ({error}). Drop it and run tile-plan-copies",
                 ) from None
+            context = CopyContext(copy)
             if plan.variant != "empty":
-                _align(copy, plan)
-            _predicated(CopyContext(copy), plan, pool)
+                _align(context, plan, declarations)
+            _predicated(context, plan, pool)
         copy.operation.erase()
     lower_prefetches(op, pool)
     lower_completion_ops(op)
@@ -60,9 +60,9 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         prefetch_descriptors(op)
 
 
-def _align(copy: CopyAsyncOp, plan: CopyPlan) -> None:
-    context = CopyContext(copy)
-    if not raise_alignment(placement(context.tile, context.element_bytes).root, plan.shared_alignment_bytes):
+def _align(context: CopyContext, plan: CopyPlan, declarations: Declarations) -> None:
+    root = placement(context.tile, context.element_bytes).root
+    if not raise_alignment(root, plan.shared_alignment_bytes, declarations):
         raise TileError(
             context.location,
             f"'tile.copy_async' op needs shared memory aligned to {plan.shared_alignment_bytes} bytes, and cannot see "
@@ -80,16 +80,16 @@ def _predicated(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> N
 
 def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
     """Announcement and copy; where the plan has guards, the thread copy on the other side of them."""
-    request = copy_request(context.op, DEFAULT_CHIP)
     workers = team(context.string("scope") if context.has("scope") else "thread")
-    transaction = (plan.transaction_bytes or request.dtype.bytes * math.prod(request.global_region.extents)) * (
-        context.integer("cluster_split", 1)
-    )
+    # A share of a split load is what one CTA issues; its mbarrier receives all of them.
+    transaction = plan.transaction_bytes * context.integer("cluster_split", 1)
+    if not transaction:
+        transaction = context.element_bytes * math.prod(context.op.sizes)
 
     def issue() -> None:
         emit_tma_copy(context, plan, pool)
 
-    def by_threads(thread_plan: CopyPlan) -> None:
+    def by_threads(request: CopyRequest, thread_plan: CopyPlan) -> None:
         emit_thread_copy(
             context, request, thread_plan.vector_bytes, workers, cp_async=thread_plan.variant == "cp_async"
         )
@@ -103,7 +103,7 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
     if plan.variant == "empty":
         return
     if plan.variant in ("simt", "cp_async"):
-        by_threads(plan)
+        by_threads(copy_request(context.op, DEFAULT_CHIP), plan)
     elif not plan.guards:
         workers.leader(issue)
     else:
@@ -112,7 +112,8 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
             workers.leader(issue)
             scf.yield_([])
         with ir.InsertionPoint(branch.else_block):
-            by_threads(plan_copy(dataclasses.replace(request, variant="simt")))
+            request = dataclasses.replace(copy_request(context.op, DEFAULT_CHIP), variant="simt")
+            by_threads(request, plan_copy(request))
             scf.yield_([])
 
 

@@ -15,7 +15,7 @@ from mlir.dialects import arith, llvm, memref, nvgpu
 
 from ..analysis.copy_requests import copy_request
 from ..analysis.ir_access import copies_in
-from ..analysis.shared_tiles import placement, raise_alignment
+from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import CopyAsyncOp
@@ -45,7 +45,11 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
         (copy.source_offsets, copy.destination_offsets) if is_load else (copy.destination_offsets, copy.source_offsets)
     )
     # A swizzle acts on addresses, so the tile has to lie where it would for TMA.
-    raise_alignment(placement(tile, request.dtype.bytes).root, max(128, swizzle_period_bytes(request.shared_swizzle)))
+    raise_alignment(
+        placement(tile, request.dtype.bytes).root,
+        max(128, swizzle_period_bytes(request.shared_swizzle)),
+        Declarations(),
+    )
     size = request.dtype.bytes
     count = 1
     for extent in copy.sizes:

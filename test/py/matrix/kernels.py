@@ -28,9 +28,13 @@ def kernel(cell: Cell) -> str:
     global_type = f"memref<{'x'.join(map(str, tensor))}x{element}>"
     name = f"k{cell.index}"
     if cell.option == "prefetch":
+        prefetch = (
+            f'"tile.prefetch_async"(%t) {{static_source_offsets = array<i64: {zeros}>, sizes = array<i64: {sizes}>, '
+            f"operandSegmentSizes = array<i32: 1, 0, 0, 0>}} : ({global_type}) -> () // copy {cell.index}"
+        )
         return f"""
     gpu.func @{name}(%t: {global_type}) kernel {{
-      "tile.prefetch_async"(%t) {{static_source_offsets = array<i64: {zeros}>, sizes = array<i64: {sizes}>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}} : ({global_type}) -> () // copy {cell.index}
+      {prefetch}
       gpu.return
     }}"""
     shared_type = f"memref<{'x'.join(map(str, tile))}x{element}, {SHARED}>"
@@ -57,13 +61,19 @@ def kernel(cell: Cell) -> str:
     if cell.option.startswith("reduce_"):
         attributes.append(f'reduce = "{cell.option.removeprefix("reduce_")}"')
     extra = "".join(f"{each}, " for each in attributes)
+    copy = (
+        f'"tile.copy_async"({", ".join(operands)}) {{static_source_offsets = array<i64: {zeros}>, '
+        f"static_destination_offsets = array<i64: {zeros}>, sizes = array<i64: {sizes}>, {extra}"
+        f'variant = "tma", operandSegmentSizes = array<i32: {", ".join(map(str, segments))}>}} '
+        f": ({', '.join(types)}) -> () // copy {cell.index}"
+    )
     return f"""
     memref.global "private" @s{cell.index} : {shared_type}
     gpu.func @{name}(%t: {global_type}, %m: i16) kernel {{
       %c0 = arith.constant 0 : index
       %b = nvgpu.mbarrier.create -> !barrier
       %s = memref.get_global @s{cell.index} : {shared_type}
-      "tile.copy_async"({", ".join(operands)}) {{static_source_offsets = array<i64: {zeros}>, static_destination_offsets = array<i64: {zeros}>, sizes = array<i64: {sizes}>, {extra}variant = "tma", operandSegmentSizes = array<i32: {", ".join(map(str, segments))}>}} : ({", ".join(types)}) -> () // copy {cell.index}
+      {copy}
       gpu.return
     }}"""
 
