@@ -36,11 +36,24 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
             continue
         work = _Work([(store.operation, shared_root(store.source)) for store in stores])
         for write in shared_writes(function):
-            read_by = [store for store, root in work.stores if may_alias(root, write.root)]
-            if read_by:
-                _order(work, write, read_by)
+            readers = work.readers(write.root)
+            if readers.stores:
+                _order(work, write, readers)
         for place in work.before:
             _fence(place)
+
+
+class _Readers:
+    """Stores, and the first of them in each operation around them (a store is in itself)."""
+
+    def __init__(self, stores: list[ir.Operation]):
+        self.stores = stores
+        self.inside: dict[ir.Operation, ir.Operation] = {}
+        for store in stores:
+            around: ir.Operation | None = store
+            while around is not None and around not in self.inside:
+                self.inside[around] = store
+                around = around.parent.operation if around.parent is not None else None
 
 
 @dataclass
@@ -48,7 +61,8 @@ class _Work:
     """TMA stores of one function with the memory they read, and the operations that fences go in front of."""
 
     stores: list[tuple[ir.Operation, Root]]
-    before: list[ir.Operation] = field(default_factory=list)
+    before: dict[ir.Operation, None] = field(default_factory=dict)
+    _readers: dict[Root, _Readers] = field(default_factory=dict)
     _blocks: dict[ir.Block, tuple[list[ir.Operation], dict[ir.Operation, int]]] = field(default_factory=dict)
 
     def siblings(self, op: ir.Operation) -> tuple[list[ir.Operation], int]:
@@ -59,9 +73,11 @@ class _Work:
         ops, positions = self._blocks[op.block]
         return ops, positions[op]
 
-    def add(self, place: ir.Operation) -> None:
-        if place not in self.before:
-            self.before.append(place)
+    def readers(self, written: Root) -> _Readers:
+        """The stores that may read what is written there."""
+        if written not in self._readers:
+            self._readers[written] = _Readers([store for store, root in self.stores if may_alias(root, written)])
+        return self._readers[written]
 
 
 def _reads_through_async_proxy(copy: CopyAsyncOp) -> bool:
@@ -79,9 +95,9 @@ def _fence(place: ir.Operation) -> None:
         )
 
 
-def _order(work: _Work, write: OrdinaryWrite, read_by: list[ir.Operation]) -> None:
+def _order(work: _Work, write: OrdinaryWrite, readers: _Readers) -> None:
     """Finds where the fence for ``write`` goes, or warns that its stores may read old data."""
-    store = read_by[0]
+    store = readers.stores[0]
     if write.root[0] == "unknown" or shared_root(store.opview.source)[0] == "unknown":
         remark(
             write.op.location,
@@ -94,13 +110,13 @@ def _order(work: _Work, write: OrdinaryWrite, read_by: list[ir.Operation]) -> No
             f"may write shared memory that the copy at {place_text(store.location)} reads. It is fenced after the "
             "call; if the function ends its writes with a barrier of its own, it needs a fence.proxy.async before that",
         )
-    ends = list(_ends(work, write.op, read_by))
+    ends = list(_ends(work, write.op, readers))
     for end in ends:
         if end.store is not None:
             _unordered(work, write, end)
         elif end.release is not None:
-            work.add(end.release)
-    if not ends and (beside := next((each for each in read_by if _in_other_branch(write.op, each)), None)):
+            work.before[end.release] = None
+    if not ends and (beside := next((each for each in readers.stores if _in_other_branch(write.op, each)), None)):
         warn(
             write.op.location,
             f"writes what the copy at {place_text(beside.location)} reads, and no barrier follows. Arrive on an "
@@ -119,11 +135,11 @@ class _End:
     inner: ir.Operation | None = None
 
 
-def _ends(work: _Work, op: ir.Operation, stores: list[ir.Operation]) -> Iterator[_End]:
+def _ends(work: _Work, op: ir.Operation, readers: _Readers) -> Iterator[_End]:
     """Ends of the paths from ``op`` on; a path on which nothing reads has none."""
     while True:
         ops, position = work.siblings(op)
-        end = _scan(ops, range(position + 1, len(ops)), stores)
+        end = _scan(ops, range(position + 1, len(ops)), readers)
         if end is not None:
             yield end
             return
@@ -131,15 +147,15 @@ def _ends(work: _Work, op: ir.Operation, stores: list[ir.Operation]) -> Iterator
         if parent is None or parent.operation.name in ("gpu.func", "func.func"):
             return
         loop = parent.operation
-        if loop.name in _LOOPS and any(_contains(loop, store) for store in stores):
+        if loop.name in _LOOPS and loop in readers.inside:
             # The next iteration comes round to the store.
-            end = _scan(ops, range(position), stores)
+            end = _scan(ops, range(position), readers)
             if end is not None:
                 yield end
         op = loop
 
 
-def _scan(ops: list[ir.Operation], positions: range, stores: list[ir.Operation]) -> _End | None:
+def _scan(ops: list[ir.Operation], positions: range, readers: _Readers) -> _End | None:
     """The first end among ``ops`` at ``positions``."""
     for position in positions:
         op = ops[position]
@@ -147,9 +163,8 @@ def _scan(ops: list[ir.Operation], positions: range, stores: list[ir.Operation])
             return _End(fence=op)
         if _releases(op):
             return _End(release=op)
-        inside = next((store for store in stores if _contains(op, store)), None)
-        if inside is not None:
-            return _End(store=inside, inner=op)
+        if op in readers.inside:
+            return _End(store=readers.inside[op], inner=op)
     return None
 
 
@@ -200,7 +215,7 @@ def _unordered(work: _Work, write: OrdinaryWrite, end: _End) -> None:
             f"reads what is written at {place_text(write.op.location)} by threads that no barrier orders before it. "
             "Put a gpu.barrier between them",
         )
-    work.add(end.inner)
+    work.before[end.inner] = None
 
 
 PASS = Pass(

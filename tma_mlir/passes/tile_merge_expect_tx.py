@@ -18,7 +18,7 @@ from typing import Any
 from mlir import ir
 
 from ..analysis.index_facts import facts_of
-from ..analysis.ir_access import collect, copies_in, enclosing
+from ..analysis.ir_access import collect, copies_in
 from ..diagnostics import remark
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_plan
@@ -34,10 +34,11 @@ _BARRIER_TYPE = "!nvgpu.mbarrier.group"
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     announcing = [copy for copy in copies_in(op) if _announces(copy)]
     blocks: dict[ir.Block, None] = {copy.operation.block: None for copy in announcing}
+    counts = _expected_arrivals(op) if announcing else {}
     for block in blocks:
         for phase in _phases(block):
             if len(phase) > 1:
-                _merge(phase)
+                _merge(phase, counts.get(phase[0].mbarrier))
 
 
 def _announces(copy: CopyAsyncOp) -> bool:
@@ -91,9 +92,8 @@ def _may_change_phase(op: ir.Operation) -> bool:
     return found
 
 
-def _merge(phase: list[CopyAsyncOp]) -> None:
+def _merge(phase: list[CopyAsyncOp], arrivals: int | None) -> None:
     first = phase[0].operation
-    arrivals = _expected_arrivals(phase[0])
     if arrivals is not None and arrivals >= len(phase):
         remark(
             first.location,
@@ -121,18 +121,14 @@ def transaction_bytes(copy: CopyAsyncOp) -> int:
     return planned * parts
 
 
-def _expected_arrivals(copy: CopyAsyncOp) -> int | None:
-    """The largest count that the mbarrier group is initialised with; None where it is not seen."""
-    function = enclosing(copy.operation, "gpu.func", "func.func")
-    if function is None:
-        return None
-    counts = [
-        facts_of(init.operands[1]).constant
-        for init in collect(function, ("nvgpu.mbarrier.init",))
-        if init.operands[0] == copy.mbarrier
-    ]
-    known = [count for count in counts if count is not None]
-    return max(known) if known and len(known) == len(counts) else None
+def _expected_arrivals(root: ir.Operation) -> dict[ir.Value | None, int | None]:
+    """The largest count that each mbarrier group is initialised with; None where one is not constant."""
+    counts: dict[ir.Value | None, int | None] = {}
+    for init in collect(root, ("nvgpu.mbarrier.init",)):
+        group, count = init.operands[0], facts_of(init.operands[1]).constant
+        before = counts.get(group, 0)
+        counts[group] = None if count is None or before is None else max(before, count)
+    return counts
 
 
 PASS = Pass("tile-merge-expect-tx", "Announce the bytes of all loads of one phase at once.", run)
