@@ -6,6 +6,7 @@ count. Protocol errors (re-initialisation, bytes never expected, too many arriva
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ class PhaseLog:
     """What happened in one phase, for messages."""
 
     arrivals: list[str] = field(default_factory=list)
+    arrived: Counter[Warp] = field(default_factory=Counter)
+    issued_by: Counter[Warp] = field(default_factory=Counter)
     expected: list[tuple[int, str]] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
     expected_bytes: int = 0
@@ -66,8 +69,6 @@ class MBarrier:
         self.init_location = location
         self.used = False
         self.last_transfer: tuple[Transfer | None, int] = (None, 0)
-        self.arrivers: set[Warp] = set()
-        self.issuers: set[Warp] = set()
         self.arriving = Clock(w.clock.seen.size)
         self.released = Clock(w.clock.seen.size)
         self.log = PhaseLog()
@@ -101,7 +102,7 @@ class MBarrier:
             )
         self.pending -= count
         self.log.arrivals.append(location)
-        self.arrivers.add(w)
+        self.log.arrived[w] += count
         self._settle(location)
 
     def drop(self, w: Warp, count: int, location: str, expect: int = 0) -> None:
@@ -133,7 +134,7 @@ class MBarrier:
         """A copy that will complete ``size`` bytes here has been issued."""
         log = self.log
         log.transfers.append(transfer)
-        self.issuers.add(transfer.issuer)
+        log.issued_by[transfer.issuer] += 1
         self.last_transfer = (transfer, self.phase + 1)
         log.issued_bytes += size
         remote = transfer.issuer.cta is not self.cta

@@ -58,9 +58,9 @@ def deadlock(cluster: Cluster) -> SimulationError:
         notes += [("arrival in the phase before", place) for place in _unique(first.previous.arrivals)[-2:]]
     for barrier in ranked[1:4]:
         for name, entry in by_barrier[barrier][:1]:
-            notes.append(
-                (f"{name} waits on {barrier.name()} for parity {entry.parity}: {barrier.state()}", entry.location)
-            )
+            hint = "; a first wait for an empty stage needs parity 1" if _untouched(barrier) else ""
+            text = f"{name} waits on {barrier.name()} for parity {entry.parity}: {barrier.state()}{hint}"
+            notes.append((text, entry.location))
     notes += [(f"{name} waits for {entry.what}", entry.location) for name, entry in others[:4]]
     return SimulationError("deadlock", message, wait.location, tuple(_unique(notes)))
 
@@ -116,20 +116,30 @@ def cause(barrier: MBarrier, wait: Wait) -> str:
 
 
 def _roots(cluster: Cluster, waited: dict[MBarrier, list[tuple[str, Wait]]]) -> set[MBarrier]:
-    """Barriers that do not merely wait for a warp which itself waits on another barrier.
+    """Barriers that do not merely wait for a warp which itself waits on another barrier."""
+    blocked: dict[Warp, set[MBarrier]] = {
+        w: {f.waiting.barrier for f in w.fronts if f.waiting is not None and f.waiting.barrier is not None}
+        for w in cluster.warps
+    }
+    return {barrier for barrier in waited if not any(blocked[w] - {barrier} for w in _owing(barrier))}
 
-    Who supplied a barrier before (issued its copies, arrived on it) is taken to be who would now.
-    """
-    blocked: dict[Warp, set[MBarrier]] = {}
-    for w in cluster.warps:
-        found = {f.waiting.barrier for f in w.fronts if f.waiting is not None and f.waiting.barrier is not None}
-        blocked[w] = found  # type: ignore[assignment]
-    roots = set()
-    for barrier in waited:
-        suppliers = barrier.issuers if barrier.pending == 0 else barrier.arrivers
-        if not any(blocked.get(w, set()) - {barrier} for w in suppliers):
-            roots.add(barrier)
-    return roots
+
+def _owing(barrier: MBarrier) -> set[Warp]:
+    """Warps that arrived (or issued copies) in the phase before and have not done so as often in this one."""
+    if barrier.previous is None:
+        return set()
+    before, now = (
+        (barrier.previous.arrived, barrier.log.arrived)
+        if barrier.pending
+        else (barrier.previous.issued_by, barrier.log.issued_by)
+    )
+    return {w for w, count in before.items() if now[w] < count}
+
+
+def _untouched(barrier: MBarrier) -> bool:
+    """Nothing has happened on the barrier since it was initialised."""
+    log = barrier.log
+    return barrier.phase == 0 and barrier.pending == barrier.count and not log.transfers and not log.expected
 
 
 def _weight(barrier: MBarrier, waits: list[tuple[str, Wait]]) -> int:
