@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlir import ir
+from mlir.dialects import arith
 
 from ..analysis.async_copy_groups import async_groups
 from ..analysis.copy_candidates import Candidate, Kept, Sum, synchronous_copies
@@ -28,7 +29,7 @@ from ..diagnostics import remark
 from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems
 from ..errors import TileError
-from ..lower.index_builder import add, materialize, multiply
+from ..lower.index_builder import add, constant, multiply
 from ..lower.raised_copy import Entry, emit_load, emit_store
 from ..plan import PlanDeclined, plan_copy
 from .registry import Option, Pass
@@ -71,7 +72,8 @@ def _remark_kept(op: ir.Operation, reason: str) -> None:
 def _raise(found: Candidate, entry: Entry, target: str) -> None:
     """Raises one copy; where TMA cannot do it, leaves everything as it was and says why."""
     mbarrier = entry.mbarrier() if found.is_load else None
-    start = _position(found.first)
+    with found.first.location, ir.InsertionPoint(found.first):
+        marker = constant(0).owner.operation
     copy = _build(found, entry, mbarrier)
     wrong = problems(copy)
     if not wrong:
@@ -79,12 +81,13 @@ def _raise(found: Candidate, entry: Entry, target: str) -> None:
         wrong = _why_not_tma(copy, target)
     if wrong:
         del copy, mbarrier
-        for op in reversed([each.operation for each in found.first.block.operations][start : _position(found.first)]):
-            op.erase()
+        _erase_between(marker, found.first)
+        marker.erase()
         if found.is_load:
             entry.drop_mbarrier()
         _remark_kept(found.first, wrong[0])
         return
+    marker.erase()
     remark(found.first.location, f"'{found.first.name}' op becomes tile.copy_async")
     if found.is_load:
         emit_load(copy, found.last, entry)
@@ -94,8 +97,11 @@ def _raise(found: Candidate, entry: Entry, target: str) -> None:
         op.erase()
 
 
-def _position(op: ir.Operation) -> int:
-    return [each.operation for each in op.block.operations].index(op)
+def _erase_between(first: ir.Operation, last: ir.Operation) -> None:
+    """Erases what stands between two operations of a block, and is used by nothing outside."""
+    ops = [each.operation for each in first.block.operations]
+    for op in reversed(ops[ops.index(first) + 1 : ops.index(last)]):
+        op.erase()
 
 
 def _build(found: Candidate, entry: Entry, mbarrier: ir.Value | None) -> CopyAsyncOp:
@@ -123,9 +129,7 @@ def _offset(total: Sum) -> int | ir.Value:
 
 
 def _as_index(value: ir.Value) -> ir.Value:
-    from mlir.dialects import arith
-
-    return value if isinstance(value.type, ir.IndexType) else arith.index_cast(ir.IndexType.get(), materialize(value))
+    return value if isinstance(value.type, ir.IndexType) else arith.index_cast(ir.IndexType.get(), value)
 
 
 def _why_not_tma(copy: CopyAsyncOp, target: str) -> list[str]:
