@@ -14,6 +14,10 @@ KINDS = (
 )
 
 
+GAP = 0xA5
+"""Byte between the elements of arrays with gaps."""
+
+
 class ArgumentError(ValueError):
     """An argument does not fit the kernel; the message says which, why and what would."""
 
@@ -138,8 +142,9 @@ def _strided(index: int, argument: MemRefArgument, array: np.ndarray) -> np.ndar
     if argument.offset not in (0, None):
         raise ArgumentError(f"argument {index} has offset {argument.offset}: tma-run passes arrays that start at 0")
     span = 1 + sum((extent - 1) * stride for extent, stride in zip(array.shape, strides, strict=True) if extent)
-    storage = np.zeros(max(span, 1), array.dtype)
-    view = np.lib.stride_tricks.as_strided(storage, array.shape, [stride * array.itemsize for stride in strides])
+    # What lies between the rows is watched too: a copy must not touch it.
+    storage = np.full(max(span, 1) * array.itemsize, GAP, np.uint8)
+    view = np.ndarray(array.shape, array.dtype, storage, strides=[stride * array.itemsize for stride in strides])
     view[...] = array
     return view
 

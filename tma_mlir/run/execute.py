@@ -9,7 +9,7 @@ import numpy as np
 
 from ..compile.compiler import CompiledModule
 from ..compile.signature import KernelSignature
-from .reference import copy_arguments, lower_reference
+from .reference import copy_arguments, lower_reference, storage_of
 
 Values = Sequence[np.ndarray | int | float]
 
@@ -71,17 +71,30 @@ def reference_result(text: str, name: str, kernel: str, arguments: Values) -> li
 
 
 def compare(found: Values, expected: Values) -> list[Mismatch]:
-    """Arrays whose bytes differ."""
+    """Arrays whose bytes differ, and arrays between whose elements something was written."""
     mismatches = []
     for argument, (actual, wanted) in enumerate(zip(found, expected, strict=True)):
         if not isinstance(actual, np.ndarray) or not isinstance(wanted, np.ndarray):
             continue
-        differs = _bytes(actual) != _bytes(wanted)
-        different = differs.any(axis=-1)
+        different = (_bytes(actual) != _bytes(wanted)).any(axis=-1)
         if different.any():
             index = tuple(int(i) for i in np.argwhere(different)[0])
+            count, total = int(different.sum()), different.size
+            mismatches.append(Mismatch(argument, count, total, index, str(actual[index]), str(wanted[index])))
+            continue
+        stored, meant = storage_of(actual), storage_of(wanted)
+        if stored.size == meant.size and (stored != meant).any():
+            place = int(np.argmax(stored != meant))
+            count = int((stored != meant).sum())
             mismatches.append(
-                Mismatch(argument, int(different.sum()), different.size, index, str(actual[index]), str(wanted[index]))
+                Mismatch(
+                    argument,
+                    count,
+                    stored.size,
+                    (place,),
+                    f"byte {stored[place]:#x} between elements",
+                    f"{meant[place]:#x}",
+                )
             )
     return mismatches
 

@@ -35,13 +35,18 @@ def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignatur
 
 
 def copy_arguments(arguments: Sequence[np.ndarray | int | float]) -> list[np.ndarray | int | float]:
-    """Independent arrays with the same strides and bytes."""
-    return [_same_strides(each) if isinstance(each, np.ndarray) else each for each in arguments]
+    """Independent arrays with the same strides and bytes, the bytes between elements included."""
+    return [_same_memory(each) if isinstance(each, np.ndarray) else each for each in arguments]
 
 
-def _same_strides(array: np.ndarray) -> np.ndarray:
-    span = array.itemsize + sum((e - 1) * s for e, s in zip(array.shape, array.strides, strict=True) if e)
-    storage = np.zeros(max(span, array.itemsize), np.uint8)
-    copy = np.ndarray(array.shape, array.dtype, storage, strides=array.strides)
-    copy[...] = array
-    return copy
+def storage_of(array: np.ndarray) -> np.ndarray:
+    """The bytes an array of ``make_arguments`` lies in; a dense copy of them for other arrays."""
+    if isinstance(array.base, np.ndarray) and array.base.dtype == np.uint8 and array.base.ndim == 1:
+        return array.base
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _same_memory(array: np.ndarray) -> np.ndarray:
+    storage = storage_of(array).copy()
+    dense = storage_of(array) is not array.base
+    return np.ndarray(array.shape, array.dtype, storage, strides=None if dense else array.strides)
