@@ -15,9 +15,9 @@ class Chip:
     name: str
     ptx: int
     blackwell: bool = False
-    """Has ``tile::gather4``/``scatter4`` and the 128-byte swizzles with 32- and 64-byte atoms."""
+    """Has ``tile::gather4`` into the CTA's own memory, and the 128-byte swizzles with 32- and 64-byte atoms."""
     cta_pairs: bool = False
-    """Has ``cta_group::2``."""
+    """Has ``cta_group::2``, every ``tile::gather4``, ``tile::scatter4``, ``im2col::w`` and ``im2col::w::128``."""
     tuned_multicast: bool = False
     """``.multicast::cluster`` runs at full speed; ptxas warns elsewhere."""
 

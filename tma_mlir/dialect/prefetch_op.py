@@ -13,6 +13,10 @@ from .memrefs import read_memref
 from .tile import DYNAMIC, _Dialect
 
 
+CHIP = "tile.chip"
+"""Attribute of a prefetch: the chip that ``tile-plan-copies`` plans for, since not every chip has every mode."""
+
+
 @_cext.register_operation(_Dialect)
 class PrefetchAsyncOp(ir.OpView):
     """``tile.prefetch_async``: brings a box of a global tensor into the L2 cache. Offsets and sizes as in a copy, also

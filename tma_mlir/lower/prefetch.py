@@ -12,9 +12,10 @@ from ..analysis.global_views import kernel_argument
 from ..analysis.ir_access import collect
 from ..chips import DEFAULT_CHIP
 from ..diagnostics import remark
-from ..dialect.prefetch_op import PrefetchAsyncOp
+from ..dialect.copy_modes import mode_of
+from ..dialect.prefetch_op import CHIP, PrefetchAsyncOp
 from ..dialect.tile import CreateDescriptorOp
-from ..plan import CopyPlan, PlanDeclined, plan_copy
+from ..plan import CopyPlan, PlanDeclined, plan_copy, rules
 from .copy_context import plan_value
 from .descriptors import DescriptorPool
 from .instruction_modes import im2col_offset, load_mode
@@ -40,7 +41,10 @@ def _lower(prefetch: PrefetchAsyncOp, pool: DescriptorPool) -> None:
     if 0 in prefetch.sizes:
         return
     try:
-        plan = plan_copy(prefetch_request(prefetch, DEFAULT_CHIP))
+        chip = _chip(prefetch)
+        if mode_of(prefetch) == "gather4" and (broken := rules.broken([rules.gather_supported(chip, "a prefetch")])):
+            raise PlanDeclined(broken)
+        plan = plan_copy(prefetch_request(prefetch, chip))
     except PlanDeclined as declined:
         remark(location, f"prefetch dropped: {declined}")
         return
@@ -52,6 +56,12 @@ def _lower(prefetch: PrefetchAsyncOp, pool: DescriptorPool) -> None:
         return
     with then(prefetch.predicate):
         _issue(prefetch, plan, argument, pool)
+
+
+def _chip(prefetch: PrefetchAsyncOp) -> str:
+    """What ``tile-plan-copies`` was told to plan for."""
+    attributes = prefetch.operation.attributes
+    return ir.StringAttr(attributes[CHIP]).value if CHIP in attributes else DEFAULT_CHIP
 
 
 def _issue(prefetch: PrefetchAsyncOp, plan: CopyPlan, argument: ir.BlockArgument, pool: DescriptorPool) -> None:

@@ -10,10 +10,11 @@ from mlir import ir
 
 from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import fold_global_subviews
-from ..analysis.ir_access import copies_in
+from ..analysis.ir_access import collect, copies_in
 from ..chips import DEFAULT_CHIP, chip
 from ..diagnostics import remark, wants_remarks
 from ..dialect.plan_attr import plan_text
+from ..dialect.prefetch_op import CHIP, PrefetchAsyncOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
 from ..plan import CopyPlan, PlanDeclined, plan_copy
@@ -26,6 +27,8 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         name = chip(options["chip"]).name
     except ValueError as error:
         raise TileError(op.location, str(error)) from None
+    for prefetch in collect(op, (PrefetchAsyncOp.OPERATION_NAME,)):
+        prefetch.attributes[CHIP] = ir.StringAttr.get(name, op.context)
     errors: list[TileError] = []
     for copy in copies_in(op):
         if "plan" in copy.operation.attributes:

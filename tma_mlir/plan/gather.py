@@ -19,7 +19,7 @@ def plan_gather(request: CopyRequest) -> Piece:
     """The instructions for the four ``rows`` of the request, with their conditions. Raises ``PlanDeclined``."""
     assert request.rows is not None
     refused = [
-        rules.gather_supported(request.chip),
+        rules.gather_supported(request.chip, _instruction(request)),
         rules.gather_rank(len(request.global_shape)),
         rules.gather_rows(len(request.rows), request.global_region.extents[0]),
         rules.mode_reduction(request.reduction),
@@ -63,6 +63,15 @@ def plan_gather(request: CopyRequest) -> Piece:
     )
     group = row_group(tuple(map(Coordinate, rows_and_column)), chunks, "scatter4" if is_store else "gather4")
     return Piece([tensor_map], [group], element_bytes=size, conditions=conditions)
+
+
+def _instruction(request: CopyRequest) -> str:
+    """The form that the chip must have."""
+    if request.direction is Direction.STORE:
+        return "scatter4"
+    if request.multicast:
+        return "gather4 with multicast"
+    return "gather4 with cta_group 2" if request.cta_group == 2 else "gather4"
 
 
 def row_group(

@@ -44,12 +44,13 @@ def row_pitch(found_bytes: int, needed_bytes: int) -> Condition:
 
 
 @rule
-def gather_supported(chip: str) -> Condition:
-    """``tile::gather4`` and ``tile::scatter4`` need the sm_100 family (PTX ISA, cp.async.bulk.tensor, target notes)."""
-    ok = chip in CHIPS and CHIPS[chip].blackwell
-    needed = ", ".join(each.name for each in CHIPS.values() if each.blackwell)
+def gather_supported(chip: str, what: str = "gather4") -> Condition:
+    """``tile::gather4`` into the CTA's own shared memory needs sm_100. The forms that ``what`` names otherwise (multicast,
+    cta_group, prefetch, scatter4) need sm_100a and its kin (PTX ISA, cp.async.bulk.tensor, target notes)."""
+    able = [each.name for each in CHIPS.values() if (each.blackwell if what == "gather4" else each.cta_pairs)]
     remedy = "Copy the rows one by one, or target sm_100a."
-    return holds("gather supported", ok, f"gather4 or scatter4 on {chip}", f"one of {needed}", remedy)
+    needed = f"one of {', '.join(able)}"
+    return holds("gather supported", chip in able, f"{what} on {chip}", needed, remedy)
 
 
 @rule
