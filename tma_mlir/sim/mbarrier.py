@@ -164,8 +164,14 @@ class MBarrier:
             )
         self._settle(transfer.location)
 
-    def complete_by_thread(self, size: int, location: str) -> None:
-        """mbarrier.complete_tx executed by a thread: the count sinks as if bytes had arrived."""
+    def complete_by_thread(self, w: Warp, size: int, location: str) -> None:
+        """mbarrier.complete_tx executed by a thread: the count sinks as if bytes had arrived.
+
+        It is relaxed; taken as a release, which it is with the fence that belongs before it.
+        """
+        self.check_visible(w, location)
+        self.arriving.join(w.clock)
+        w.release()
         self.tx -= size
         self.log.completed_bytes += size
         self._settle(location)

@@ -136,7 +136,7 @@ def _complete(i: Instruction, c: Compiler) -> Step:
 
     def run(r, w):
         for where, done, lanes in grouped(w, r[address], r[size]):
-            barrier_at(w, where, i.location).complete_by_thread(done * lanes, i.location)
+            barrier_at(w, where, i.location).complete_by_thread(w, done * lanes, i.location)
 
     return run
 

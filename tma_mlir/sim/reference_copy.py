@@ -41,7 +41,7 @@ def _copy(w: Warp, attributes: dict[str, Any], numbers: list[int], location: str
     assert operands.mbarrier is not None
     barrier = find_barrier(w, w.cta, operands.mbarrier, location)
     w.release()
-    barrier.complete_by_thread(found.inside.size * found.element_bytes, location)
+    barrier.complete_by_thread(w, found.inside.size * found.element_bytes, location)
 
 
 def _load(w: Warp, found: Elements, fill: np.ndarray, location: str) -> None:
