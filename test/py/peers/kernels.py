@@ -28,8 +28,8 @@ def load(
     before: str = "",
     arguments: str = "",
 ) -> str:
-    """A kernel ``@k(%in, %out, ...)`` of 128 threads whose leader loads a tile, and whose threads write its bytes as they
-    lie to ``%out``. ``offsets`` are numbers or names of index values made by ``before``."""
+    """A kernel ``@k(%in, %out, ...)`` of 128 threads whose leader loads a tile, and whose threads write its bytes as
+    they lie to ``%out``. ``offsets`` are numbers or names of index values made by ``before``."""
     tile = list(tile or sizes)
     count = 1
     for extent in tile:

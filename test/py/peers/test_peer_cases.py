@@ -111,23 +111,19 @@ def test_p13_the_tail_of_a_row_is_zero_and_not_the_next_row():
 
 
 def test_p14_strides_are_in_elements_once():
-    compiled = compile_text(load(global_type([64, 64], "f16"), [64, 64], element="f16", attributes='variant = "tma"'))
-    assert compiled.plans[0].plan.tensor_maps[0].strides_bytes in ((128,), ())
+    compiled = compile_text(load(global_type([64, 64], "f16"), [64, 32], element="f16", attributes='variant = "tma"'))
+    assert compiled.plans[0].plan.tensor_maps[0].strides_bytes == (128,)
 
 
-def test_p17_a_row_wider_than_the_swizzle_is_refused_or_cut():
+def test_p17_a_row_wider_than_the_swizzle_is_cut():
     text = load(
         global_type([64, 48], "f16"),
         [8, 48],
         element="f16",
         attributes='swizzle = #tile.swizzle<"32B">, variant = "tma"',
     )
-    try:
-        compiled = run(text)
-    except CompileError as error:
-        assert "swizzle" in str(error)
-    else:
-        assert compiled.plans[0].plan.tensor_maps[0].inner_box_bytes <= 32
+    for map_ in run(text).plans[0].plan.tensor_maps:
+        assert map_.inner_box_bytes <= 32
 
 
 @pytest.mark.parametrize(("element", "columns"), [("f16", 64), ("f32", 32)])
@@ -227,7 +223,8 @@ def test_p37_a_tail_that_ends_inside_16_bytes_does_not_touch_the_neighbour(width
 def test_p38_shared_to_shared_is_no_direction():
     text = """
     func.func @k(%a: memref<8x64xf16, 3>, %b: memref<8x64xf16, 3>) {
-      "tile.copy_async"(%a, %b) {static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: 0, 0>,
+      "tile.copy_async"(%a, %b) {
+        static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: 0, 0>,
         sizes = array<i64: 8, 64>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0>}
         : (memref<8x64xf16, 3>, memref<8x64xf16, 3>) -> ()
       return
