@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -18,8 +19,9 @@ from ..errors import TileError
 from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
 from ..layout.layout import AddressSwizzle, Layout
-from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle
-from ..plan.copy_request import CopyRequest, Direction, Region
+from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle, swizzle_mode
+from ..plan.copy_request import CopyRequest, Direction, ExplicitDescriptor, Region
+from ..plan.explicit import described
 from ..plan.tensor_map import OobFill
 from .index_facts import Facts, facts_of
 from .mode_requests import mode_fields
@@ -64,7 +66,7 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
     if "cluster_split" in attributes:
         by_mode["global_region"], shared_region = _one_share(copy, by_mode["global_region"], shared_region)
     default_way = "auto" if mode_of(copy) == "tile" else "tma"
-    return CopyRequest(
+    request = CopyRequest(
         dtype=element,
         direction=Direction.LOAD if is_load else Direction.STORE,
         global_shape=global_shape,
@@ -74,6 +76,7 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
         shared_region=shared_region,
         shared_swizzle=swizzle,
         shared_base_alignment_bytes=placement(tile, element.bytes).known_alignment_bytes,
+        shared_padding_is_scratch="padding_is_scratch" in attributes,
         oob_fill=OobFill.NAN if oob == "nan" else OobFill.ZERO,
         in_bounds="in_bounds" in attributes,
         reduction=ir.StringAttr(attributes["reduce"]).value if "reduce" in attributes else None,
@@ -84,6 +87,18 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
         chip=chip,
         **by_mode,
     )
+    if "explicit" in attributes:
+        return dataclasses.replace(request, explicit=_explicit(ir.DictAttr(attributes["explicit"]), request))
+    return request
+
+
+def _explicit(fields: ir.DictAttr, request: CopyRequest) -> ExplicitDescriptor:
+    def integers(name: str) -> tuple[int, ...] | None:
+        return tuple(each.value for each in ir.ArrayAttr(fields[name])) if name in fields else None
+
+    swizzle = swizzle_mode(request.shared_swizzle)
+    assert swizzle is not None, "attributes name hardware modes only"
+    return described(request, integers("box") or (), integers("order"), integers("dims"), swizzle)
 
 
 CLUSTER_RANK = "cluster_rank"

@@ -126,6 +126,26 @@ def _assume(op: CopyAsyncOp, name: str) -> str | None:
     return None
 
 
+def _explicit(op: CopyAsyncOp, name: str) -> str | None:
+    attribute = op.operation.attributes[name]
+    wanted = "must be {box = [8, 64]}, with order = [0, 1] and dims = [64, 256] where they are not the tensor's own"
+    if not isinstance(attribute, ir.DictAttr) or "box" not in attribute:
+        return wanted
+    for entry in attribute:
+        integers = isinstance(entry.attr, ir.ArrayAttr) and all(isinstance(each, ir.IntegerAttr) for each in entry.attr)
+        if entry.name not in ("box", "order", "dims") or not integers:
+            return wanted
+    memref = read_memref((op.source if op.mbarrier is not None else op.destination).type)
+    if memref is None:
+        return None
+    order = [each.value for each in attribute["order"]] if "order" in attribute else list(range(memref.rank))
+    if sorted(order) != list(range(memref.rank)):
+        return f"needs each of the tensor's {memref.rank} dimensions once in 'order'"
+    if any(len(attribute[key]) != memref.rank for key in ("box", "dims") if key in attribute):
+        return f"needs {memref.rank} entries in 'box' and 'dims', one for each dimension of the tensor"
+    return None
+
+
 def _plan(op: CopyAsyncOp, name: str) -> str | None:
     return None if str(op.operation.attributes[name]).startswith("#tile.plan<") else "must be #tile.plan<{...}>"
 
@@ -164,7 +184,9 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "oob": _one_of("zero", "nan"),
     "in_bounds": _unit,
     "l2_promotion": _integer_of(0, 64, 128, 256),
-    "variant": _one_of("auto", "tma", "bulk", "cp_async", "simt"),
+    "variant": _one_of("auto", "tma", "tma_explicit", "bulk", "cp_async", "simt"),
+    "explicit": _explicit,
+    "padding_is_scratch": _unit,
     "scope": _one_of("thread", "warp", "cta"),
     "expect_tx": _unit,
     "announce_bytes": _bytes,
@@ -334,5 +356,8 @@ def _option_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
         yield f"'tf32' rounds f32 elements on their way; these are {memref.element}. Drop it"
     if op.cache_hint is not None and "cache" in attributes:
         yield "has both a cache hint operand and the attribute 'cache'. Keep one"
+    explicit = "variant" in attributes and str(attributes["variant"]) == '"tma_explicit"'
+    if explicit != ("explicit" in attributes):
+        yield "variant \"tma_explicit\" and the attribute 'explicit' with its box belong together. Give both or neither"
     if "cluster_split" in attributes and op.multicast_mask is None:
         yield "'cluster_split' divides a multicast load among the CTAs of a cluster. Add a multicast mask, or drop it"
