@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import tma_mlir.testing
+from tma_mlir.compile.compiler import compile_file
+from tma_mlir.sim.command_line import add_options, run_with_options
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEDULES = 20
@@ -56,3 +59,17 @@ def test_a_trace_names_warps_waits_and_copies(tmp_path):
 def test_a_kernel_that_is_not_there_is_named(bad):
     with pytest.raises(ValueError, match="name one of the kernels copy_8x256"):
         tma_mlir.testing.simulate(ROOT / "examples/copy_8x256.mlir", name=bad or "other")
+
+
+def test_the_command_line_options_check_report_and_trace(tmp_path, capsys):
+    compiled = compile_file(ROOT / "examples/store_tile.mlir", keep=("lowered",), assemble_cubin=False)
+    signature = compiled.signatures["store_tile"]
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    path = tmp_path / "trace.json"
+    options = parser.parse_args(["--schedules", "2", "--trace", str(path), "--report-access"])
+    out = np.zeros((128, 256), np.int32)
+    run_with_options(options, compiled.texts["lowered"], signature, [out])
+    np.testing.assert_array_equal(out, np.arange(128 * 256).reshape(128, 256))
+    assert "shared store: 1024 warp accesses, 1024 wavefronts, 1024 without waste (1.00x)" in capsys.readouterr().out
+    assert json.loads(path.read_text())["traceEvents"]
