@@ -1,9 +1,9 @@
 """Host time of a launch: this runtime beside a bare ``cuLaunchKernel`` and Triton, in one process.
 
-``python bench/launch.py [--batches N] [--json FILE]``. A launch does nothing on the GPU, so what is timed is the issue
+``python bench/launch.py [--batches N] [--json FILE]``; with ``TMA_MLIR_NATIVE=0`` launches go through Python. A launch does nothing on the GPU, so what is timed is the issue
 alone: batches of launches, one variant after the other, a synchronisation between batches outside of the time; medians.
 
-*cached*: the same tensors again. *fresh*: tensors never seen, so that every descriptor is made anew. Triton encodes its
+*cached*: the same tensors again; *held*: without asking the kernel for its launcher each time. *fresh*: tensors never seen, so that every descriptor is made anew. Triton encodes its
 host descriptors at each launch, cached or not.
 """
 
@@ -28,7 +28,7 @@ from tma_mlir.compile.assemble import assemble
 from tma_mlir.compile.signature import KernelSignature, MemRefArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
-from tma_mlir.runtime import Kernel, NoDevice, driver
+from tma_mlir.runtime import Kernel, NoDevice, driver, native
 from tma_mlir.runtime.kernel import PREPARED_LAUNCHES
 
 ROWS, COLUMNS = 64, 256
@@ -66,8 +66,9 @@ def our_variants(torch: Any, tensors: int) -> list[Variant]:
     arguments = [torch.zeros(ROWS, COLUMNS, dtype=torch.float16, device="cuda") for _ in range(tensors)]
     launcher = kernel[(1, 1, 1), (32, 1, 1)]
     launcher(*arguments)
-    launcher(*arguments)
-    prepared, _ = next(iter(kernel._ready.values()))
+    (special,) = kernel._specialisations.values()
+    prepared = special.prepare([each.data_ptr() for each in arguments])
+    assert prepared is not None
     cuda, stream = driver.cuda(), driver.cuda().CUstream(torch.cuda.current_stream().cuda_stream)
     function, address = kernel._module.function(0).handle, prepared.address
 
@@ -82,7 +83,8 @@ def our_variants(torch: Any, tensors: int) -> list[Variant]:
             lambda: cuda.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, address, 0),
         ),
         Variant("kernel.bind(...)()", tensors, kernel.bind(None, None, *arguments)),
-        Variant("kernel[grid, block](...), cached", tensors, lambda: launcher(*arguments)),
+        Variant("kernel[grid, block](...), cached", tensors, lambda: kernel[(1, 1, 1), (32, 1, 1)](*arguments)),
+        Variant("kernel[grid, block](...), held", tensors, lambda: launcher(*arguments)),
         Variant("kernel[grid, block](...), fresh", tensors, lambda: launcher(*next(windows))),
     ]  # fmt: skip
 
@@ -119,7 +121,8 @@ def measure(variants: list[Variant], batches: int, synchronise: Callable[[], Non
     gc.disable()
     try:
         for batch in range(batches + 3):
-            for variant in variants:
+            turn = batch % len(variants)  # nobody always follows the same neighbour
+            for variant in variants[turn:] + variants[:turn]:
                 call = variant.call
                 synchronise()
                 start = time.perf_counter()
@@ -158,6 +161,7 @@ def main() -> int:
     medians = measure(variants, options.batches, torch.cuda.synchronize)
 
     print(f"{place.name}, driver {driver.driver_version()}, Python {sys.version.split()[0]}, torch {torch.__version__}")
+    print(f"launches in C: {'no, ' + native.why_not if native.module() is None else 'yes'}")
     print(f"{'host us a launch':34} {'1 tensor':>9} {'ratio':>6} {'5 tensors':>10} {'ratio':>6}")
     for name in dict.fromkeys(variant.name for variant in variants):
         if not all(f"{name}/{tensors}" in medians for tensors in (1, 5)):

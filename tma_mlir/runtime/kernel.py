@@ -12,7 +12,7 @@ from typing import Any
 
 from ..compile.assemble import Cubin, Resources
 from ..compile.signature import KernelSignature
-from . import driver, streams
+from . import driver, native, streams
 from .arrays import HOST, ArrayView
 from .binding import Value, convert
 from .errors import CudaError, DescriptorError
@@ -30,6 +30,9 @@ Ready = tuple[Prepared, Callable[[int], int]]
 
 UNREADABLE = (TypeError, AttributeError, RuntimeError, struct.error)
 """What reading a key raises for arguments of other types, other counts, or lists as grid."""
+
+LAUNCHERS = 64
+"""Combinations of grid and block a kernel keeps launchers for, oldest out first."""
 
 PREPARED_LAUNCHES = 1024
 """Launches with settled addresses a kernel keeps, oldest out first; about 1 KiB each."""
@@ -67,6 +70,9 @@ class Kernel:
         self.chip, self.resources = chip, resources
         self._module = Module(cubin, signature, chip)
         self._static_scalars = scalars_in_descriptors(signature)
+        self._launchers: dict[tuple, Callable[..., None]] = {}
+        """What ``kernel[grid, block]`` gives."""
+        self._alive = bytearray(b"\1")
         self._keys: FastKeys | None = None
         """The readers for the types launched last."""
         self._ready: dict[tuple, Ready] = {}
@@ -83,13 +89,26 @@ class Kernel:
 
     def __getitem__(self, grid_block: Any) -> Callable[..., None]:
         """``kernel[grid, block]``, ready to be called with the arguments."""
+        try:
+            return self._launchers[grid_block]
+        except (KeyError, TypeError):  # a list as grid has no hash
+            pass
         if not isinstance(grid_block, tuple) or len(grid_block) != 2:
             raise TypeError(f"kernel[grid, block](...) is needed, found kernel[{grid_block!r}]")
-        return functools.partial(self.launch, *grid_block)
+        made = functools.partial(self._look, *grid_block)
+        if not self._debug:
+            made = native.launch(made, self._alive)
+        try:
+            with self._lock:
+                _bounded(self._launchers, LAUNCHERS)
+                self._launchers[grid_block] = made
+        except TypeError:
+            pass
+        return made
 
     def __call__(self, *arguments: Any, **options: Any) -> None:
         """A launch with the grid and block that the module says."""
-        self.launch(None, None, *arguments, **options)
+        self[None, None](*arguments, **options)
 
     def launch(
         self,
@@ -107,6 +126,25 @@ class Kernel:
         orders the work). ``cluster``: blocks a cluster. ``shared_memory``: dynamic, in bytes. ``attributes``: see
         ``LaunchAttributes``. Raises ``ArgumentTypeError``, ``DescriptorError``, ``CudaError``.
         """
+        if stream is None and cluster is None and shared_memory is None and attributes is None:
+            self[grid, block](*arguments)
+        else:
+            self._look(
+                grid, block, *arguments, stream=stream, cluster=cluster, shared_memory=shared_memory,
+                attributes=attributes,
+            )  # fmt: skip
+
+    def _look(
+        self,
+        grid: Extent,
+        block: Extent,
+        *arguments: Any,
+        stream: Any = None,
+        cluster: Extent = None,
+        shared_memory: int | None = None,
+        attributes: LaunchAttributes | Mapping[str, Any] | None = None,
+    ) -> None:
+        """A launch that Python looks at: at the parts that tell launches apart if it knows such a one, else at all."""
         extent: Any = grid
         if cluster is not None or shared_memory is not None or attributes is not None:
             attributes = LaunchAttributes.of(attributes)
@@ -172,8 +210,8 @@ class Kernel:
     def unload(self) -> None:
         """Frees the device's copies of the kernel. Later launches raise ``Unloaded``."""
         with self._lock:
-            self._keys = None
-            for cache in (self._ready, self._fast, self._specialisations):
+            self._keys, self._alive[0] = None, 0
+            for cache in (self._launchers, self._ready, self._fast, self._specialisations):
                 cache.clear()
             self._module.unload()
 
@@ -294,6 +332,9 @@ class Kernel:
             _bounded(self._specialisations, SPECIALISATIONS)
             self._specialisations[(keys.places(*arguments), static)] = special
             self._fast[types] = self._keys = keys
+            launcher = self._launchers.get((extent, block))
+            if launcher is not None and not isinstance(launcher, functools.partial):
+                native.teach(launcher, self.signature, special, arguments, self._static_scalars, self._one_device)
 
     def _prepare(
         self, keys: FastKeys, key: tuple | None, extent: Any, block: Extent, arguments: Sequence[Any]

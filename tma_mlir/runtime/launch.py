@@ -97,7 +97,7 @@ class Launcher:
 
     def __init__(self, function: Function, shape: Shape, maps: int, words: int) -> None:
         self.shape, self.device = shape, function.device.ordinal
-        self._function, self._configs = function, {}
+        self.function, self._configs = function, {}
         self._words_at, self._pointers_at = maps * SIZE, maps * SIZE + 8 * words
         self._offsets = (*range(0, self._words_at, SIZE), *range(self._words_at, self._pointers_at, 8))
         self._pack = struct.Struct(f"<{words}Q").pack_into
@@ -142,7 +142,7 @@ class Launcher:
             if len(self._configs) >= MAX_STREAMS:
                 self._configs.clear()
             config = self._configs[handle] = _config(self.shape, stream)
-        return driver.cuda().cuLaunchKernelEx(config, self._function.handle, address, extra)
+        return driver.cuda().cuLaunchKernelEx(config, self.function.handle, address, extra)
 
 
 def _config(shape: Shape, stream: Any) -> Any:
