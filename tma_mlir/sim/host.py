@@ -40,7 +40,7 @@ def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: An
     if any(s % size for s in value.strides):
         raise SimulationError("arguments", f"argument {index}: strides {value.strides} are not whole elements")
     owner = _owner(value)
-    start, end = np.lib.array_utils.byte_bounds(owner)
+    start, end = _byte_bounds(owner)
     region = _region(memory, f"argument {index}", owner, start, end)
     strides = tuple(s // size for s in value.strides)
     offset = spec.offset if spec.offset is not None else 0
@@ -85,6 +85,19 @@ def _region(memory: GlobalMemory, name: str, owner: np.ndarray, start: int, end:
         raise SimulationError("arguments", f"{name} is a view of memory that NumPy does not own as one block")
     data = flat.reshape(-1).view(np.uint8)
     return memory.add(name, data)
+
+
+def _byte_bounds(value: np.ndarray) -> tuple[int, int]:
+    """First byte's address and one past the last, whatever the signs of the strides."""
+    first = last = _start(value)
+    if value.size == 0:
+        return first, first
+    for extent, stride in zip(value.shape, value.strides, strict=True):
+        if stride < 0:
+            first += (extent - 1) * stride
+        else:
+            last += (extent - 1) * stride
+    return first, last + value.dtype.itemsize
 
 
 def _start(data: np.ndarray) -> int:

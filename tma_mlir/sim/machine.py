@@ -292,7 +292,8 @@ class Machine:
     transfer_bytes: int = 0
     findings: dict[Any, Any] = field(default_factory=dict)
     taken: dict[Any, Any] = field(default_factory=dict)
-    shared_pool: dict[int, Region] = field(default_factory=dict)
+    bulk_waits: dict[str, None] = field(default_factory=dict)
+    bulk_stores: int = 0
 
     def new_shared(self, rank: int) -> Region:
         """Shared memory of one CTA; its bytes are noise until written."""

@@ -129,6 +129,7 @@ def _wait_bulk(i: Instruction, c: Compiler) -> Waiter:
     allowed = i.attributes["group"]
 
     def run(r, w, front):
+        w.machine.bulk_waits[i.location] = None
         for lane in front.lanes:
             groups = w.groups.get(lane)
             if groups is None:

@@ -184,6 +184,13 @@ def simulate(
     with np.errstate(all="ignore"):
         run_grid(machine, prepare, progress)
     _report_elections(machine)
+    if machine.bulk_waits and not machine.bulk_stores:
+        machine.warn(
+            "nothing stored",
+            "the kernel waits for bulk groups, but no thread issued a bulk store: is the store still in the lowered "
+            "module, and is its predicate ever true?",
+            next(iter(machine.bulk_waits)),
+        )
     return SimulationResult(
         tuple(machine.findings.values()),
         machine.transfers,

@@ -366,3 +366,24 @@ def test_the_corrected_kernel_passes(case):
     for seed in SCHEDULES:
         _, x, out = execute(case, case.right, seed)
         np.testing.assert_array_equal(out[: case.rows], x[: case.rows])
+
+
+def test_a_store_that_was_removed_is_missed():
+    # P44: a canonicalizer that takes the store for dead code leaves a commit and a wait for nothing.
+    case = next(case for case in CASES if case.stores and case.rows == 32)
+    lines = case.right.splitlines()
+    removed = "\n".join(line for line in lines if "tma.async.store" not in line)
+    assert len(removed.splitlines()) == len(lines) - 1
+    for body, kinds in ((removed, ["nothing stored"]), (case.right, [])):
+        for seed in SCHEDULES:
+            x = np.zeros((32, 64), np.float16)
+            text = kernel(
+                body,
+                "%map: !llvm.ptr, %in: memref<32x64xf16>, %out: memref<32x64xf16>",
+                shared("s", "16x64xf16"),
+                threads=64,
+            )
+            sign = signature([("f16", (32, 64)), ("f16", (32, 64))], [(1, tensor_map(32, 64, (16, 64)))])
+            result = run(text, sign, [x, x.copy()], seed)
+            assert [finding.kind for finding in result.findings] == kinds
+            assert all("wait_group" in line_of(text, finding.location) for finding in result.findings)
