@@ -18,8 +18,8 @@ from mlir import ir
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cells import CHIPS, Cell, cells, count, expected_error, expected_instruction
-from kernels import module
+from matrix_cells import CHIPS, Cell, cells, count, expected_error, expected_instruction
+from matrix_kernels import module
 
 from tma_mlir.chips import CHIPS as KNOWN_CHIPS
 from tma_mlir.compile.assemble import assemble

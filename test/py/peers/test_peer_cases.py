@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kernels import global_type, load, store
+from peer_kernels import global_type, load, store
 
 from tma_mlir.compile.compiler import CompiledModule, CompileError, compile_text
 from tma_mlir.plan import Swizzle
