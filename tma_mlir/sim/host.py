@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,10 +82,11 @@ def _region(memory: GlobalMemory, name: str, owner: np.ndarray, start: int, end:
     if end == start:
         return memory.add(name, np.zeros(1, np.uint8))
     flat = owner if owner.flags.c_contiguous or not owner.flags.f_contiguous else owner.T
-    if not flat.flags.c_contiguous:
-        raise SimulationError("arguments", f"{name} is a view of memory that NumPy does not own as one block")
-    data = flat.reshape(-1).view(np.uint8)
-    return memory.add(name, data)
+    if flat.flags.c_contiguous:
+        return memory.add(name, flat.reshape(-1).view(np.uint8))
+    # A strided array that is nobody's view: its bytes, gaps included.
+    memory.owners.append(owner)
+    return memory.add(name, np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start)))
 
 
 def _byte_bounds(value: np.ndarray) -> tuple[int, int]:

@@ -63,6 +63,8 @@ class GlobalMemory:
 
     def __init__(self) -> None:
         self.regions: list[Region] = []
+        self.owners: list[np.ndarray] = []
+        """Arrays kept alive because a region uses their bytes by address."""
         self.next = GLOBAL_BASE
 
     def add(self, name: str, data: np.ndarray, kind: str = "global") -> Region:

@@ -140,3 +140,29 @@ def test_a_strided_view_is_changed_in_place():
     run(kernel(body, "%in: memref<8xf32, strided<[32]>>", threads=8), sign, [base[:, 3]])
     assert base[:, 3].tolist() == [1] * 8
     assert base.sum() == 8
+
+
+@pytest.mark.parametrize("make", [
+    lambda: np.zeros((4, 8), np.float32, order="F"),
+    lambda: np.zeros((8, 8), np.float32)[::2],
+    lambda: np.lib.stride_tricks.as_strided(np.zeros(64, np.float32), (4, 8), (64, 4)),
+    lambda: np.frombuffer(bytearray(128), np.float32).reshape(4, 8),
+])  # fmt: skip
+def test_any_layout_of_an_argument_is_written_where_it_lies(make):
+    out = make()
+    rows, columns = (s // 4 for s in out.strides)
+    body = f"""
+      %t = gpu.thread_id x
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      scf.for %r = %c0 to %c4 step %c1 {{
+        %sum = arith.addi %r, %t : index
+        %i = arith.index_cast %sum : index to i32
+        %v = arith.sitofp %i : i32 to f32
+        memref.store %v, %out[%r, %t] : memref<4x8xf32, strided<[{rows}, {columns}]>>
+      }}"""
+    text = kernel(body, f"%out: memref<4x8xf32, strided<[{rows}, {columns}]>>", threads=8)
+    sign = KernelSignature("k", (), (MemRefArgument(dtype("f32"), (4, 8), (rows, columns)),))
+    run(text, sign, [out])
+    np.testing.assert_array_equal(out, np.add.outer(np.arange(4), np.arange(8)))
