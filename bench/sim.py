@@ -29,7 +29,6 @@ TRAFFIC = """
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 module attributes {gpu.container_module} {
   gpu.module @kernels {
-    memref.global "private" @tile : !tile
     gpu.func @traffic(%in: memref<4096x1024xf32>, %out: memref<4096x1024xf32>) kernel
         attributes {known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 16, 1>} {
       %c0 = arith.constant 0 : index
@@ -43,7 +42,8 @@ module attributes {gpu.container_module} {
       %block_y = gpu.block_id y
       %row = arith.muli %block_y, %c256 : index
       %leader = arith.cmpi eq, %thread, %c0 : index
-      %tile = memref.get_global @tile : !tile
+      %memory = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+      %tile = memref.view %memory[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to !tile
       %barrier = nvgpu.mbarrier.create -> !barrier
       scf.if %leader {
         nvgpu.mbarrier.init %barrier[%c0], %c1 : !barrier
