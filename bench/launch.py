@@ -1,10 +1,11 @@
 """Host time of a launch: this runtime beside a bare ``cuLaunchKernel`` and Triton, in one process.
 
-``python bench/launch.py [--batches N] [--json FILE]``; with ``TMA_MLIR_NATIVE=0`` launches go through Python. A launch does nothing on the GPU, so what is timed is the issue
-alone: batches of launches, one variant after the other, a synchronisation between batches outside of the time; medians.
+``python bench/launch.py [--batches N] [--json FILE]``; with ``TMA_MLIR_NATIVE=0`` launches go through Python. A launch
+does nothing on the GPU, so what is timed is the issue alone: batches of launches, one variant after the other, a
+synchronisation between batches outside of the time; medians.
 
-*cached*: the same tensors again; *held*: without asking the kernel for its launcher each time. *fresh*: tensors never seen, so that every descriptor is made anew. Triton encodes its
-host descriptors at each launch, cached or not.
+*cached*: the same tensors again; *held*: without asking the kernel for its launcher each time. *fresh*: tensors never
+seen, so that every descriptor is made anew. Triton encodes its host descriptors at each launch, cached or not.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .compile.api import compile as compile
+    from .compile.api import compile_all as compile_all
     from .dialect import load as load
     from .errors import TileError as TileError
     from .errors import TileErrors as TileErrors
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
     from .passes.registry import Pass as Pass
     from .passes.registry import Pipeline as Pipeline
     from .passes.registry import register as register
+    from .runtime import Kernel as Kernel
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Kernel": ".runtime",
+    "compile_all": ".compile.api",
     "load": ".dialect",
     "TileError": ".errors",
     "TileErrors": ".errors",
@@ -42,6 +47,8 @@ def irdl_path() -> str:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "compile":  # the package, which can be called: see there
+        return importlib.import_module(".compile", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name], __name__), name)
@@ -50,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, "compile"})

@@ -1,0 +1,144 @@
+"""``tma_mlir.compile``: MLIR in, kernels that can be called out, kept on disk from one process to the next."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..chips import chip as known_chip
+from ..runtime import Kernel, driver
+from ..runtime.disk_cache import DiskCache, digest
+from .assemble import assemble, assembler_version
+
+if TYPE_CHECKING:
+    from mlir import ir
+
+    Source = str | os.PathLike[str] | ir.Module | ir.Operation | ir.OpView
+
+
+def compile(source: Source, chip: str = "native", *, kernel: str | None = None, **options: Any) -> Kernel:
+    """Compiles ``source`` and returns its kernel, ready to be called with arrays.
+
+    ``source``: MLIR text, the path of a file (a ``Path``, or a string that ends in ``.mlir``), or a module. ``chip``:
+    ``sm_90a``, or ``native`` for the current GPU's. ``kernel``: which one, if there are several. ``options``: those of
+    ``compile_all``. Raises ``CompileError`` with located messages, ``AssemblerError``, ``NoDevice`` for ``native``
+    without a GPU, ``ValueError`` for an unknown chip, or when it is open which kernel is meant.
+    """
+    kernels = compile_all(source, chip, **options)
+    names = ", ".join(kernels)
+    if kernel is None:
+        if len(kernels) != 1:
+            raise ValueError(f"the module has kernels {names}. Pass kernel= with a name, or use tma_mlir.compile_all")
+        (kernel,) = kernels
+    if kernel not in kernels:
+        raise ValueError(f"the module has no kernel {kernel!r}; it has {names}")
+    return kernels[kernel]
+
+
+def compile_all(
+    source: Source,
+    chip: str = "native",
+    *,
+    opt_level: int = 3,
+    assembler: str = "nvjitlink",
+    assembler_options: Sequence[str] = (),
+    cache: bool | DiskCache = True,
+) -> dict[str, Kernel]:
+    """All kernels of ``source`` by name, in the order of the module; see ``compile``.
+
+    ``opt_level``: LLVM's, 0 to 3. ``assembler``: ``nvjitlink``, ``ptxas`` or the path of one; ``assembler_options`` go
+    to it as they are (``-lineinfo``). ``cache``: whether to keep the result on disk, or the cache to keep it in. The
+    same source, options and versions are not compiled again, and then MLIR is not even imported.
+    """
+    text, name = _text(source)
+    if chip == "native":
+        chip = driver.native_chip()
+    known_chip(chip)  # an unknown one is refused before anything is looked up
+    store = cache if isinstance(cache, DiskCache) else DiskCache() if cache else None
+    key = digest("kernels", _versions(assembler), chip, str(opt_level), assembler, *assembler_options, "", name, text)
+    if store is not None:
+        content = store.get(key)
+        if content is not None:
+            return dict(_unpack(content))
+    kernels = _compile(text, name, chip, opt_level, assembler, assembler_options)
+    if store is not None:
+        store.put(key, _pack(kernels))
+    return kernels
+
+
+def _compile(
+    text: str, name: str, chip: str, opt_level: int, assembler: str, assembler_options: Sequence[str]
+) -> dict[str, Kernel]:
+    from .compiler import compile_text
+
+    compiled = compile_text(text, chip, name=name, opt_level=opt_level, assemble_cubin=False)
+    if not compiled.signatures:
+        raise ValueError(f"{name} has no kernel: needed: a gpu.func with the attribute kernel, in a gpu.module")
+    cubin = assemble(compiled.ptx, chip, assembler=assembler, options=assembler_options)
+    return {
+        kernel: Kernel(
+            cubin, signature, ptx=compiled.ptx, plans=[copy.plan for copy in compiled.plans if copy.kernel == kernel]
+        )
+        for kernel, signature in compiled.signatures.items()
+    }
+
+
+def _text(source: Source) -> tuple[str, str]:
+    """The MLIR text, and the name that diagnostics give it."""
+    if isinstance(source, str):
+        if source.endswith(".mlir") and "\n" not in source:
+            return Path(source).read_text(), source
+        return source, "-"
+    if isinstance(source, os.PathLike):
+        return Path(source).read_text(), os.fspath(source)
+    operation = getattr(source, "operation", source)
+    if not hasattr(operation, "get_asm"):
+        raise TypeError(f"{type(source).__qualname__} is no source: needed: MLIR text, a path or an MLIR module")
+    # The compiler has its own context; locations go with the text.
+    return operation.get_asm(enable_debug_info=True), "-"
+
+
+def _pack(kernels: dict[str, Kernel]) -> bytes:
+    """All kernels as bytes: for each a length, and what ``Kernel.to_bytes`` gives."""
+    packed = [kernel.to_bytes() for kernel in kernels.values()]
+    return b"".join(struct.pack("<Q", len(each)) + each for each in packed)
+
+
+def _unpack(content: bytes) -> Iterator[tuple[str, Kernel]]:
+    position = 0
+    while position < len(content):
+        (length,) = struct.unpack_from("<Q", content, position)
+        kernel = Kernel.from_bytes(content[position + 8 : position + 8 + length], "a cached kernel")
+        yield kernel.signature.name, kernel
+        position += 8 + length
+
+
+@cache
+def _versions(assembler: str) -> str:
+    """All that a compiled kernel depends on besides its source and options: this package, MLIR, the assembler.
+
+    Files are told apart by size and time of change, so that a package under development finds nothing old.
+    """
+    package, spec = Path(__file__).parents[1], find_spec("mlir")
+    files = [file for pattern in ("*.py", "*.mlir") for file in sorted(package.rglob(pattern))]
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        files += sorted(Path(root).glob("_mlir_libs/*.so*"))
+    stamps = [f"{file.name} {(status := file.stat()).st_size} {status.st_mtime_ns}" for file in files]
+    return digest(*stamps, _assembler(assembler), sys.implementation.cache_tag)
+
+
+def _assembler(assembler: str) -> str:
+    """The assembler's version; that of nvJitLink without loading it, where its package says it."""
+    if assembler == "nvjitlink":
+        try:
+            return f"nvidia-nvjitlink {metadata.version('nvidia-nvjitlink')}"
+        except metadata.PackageNotFoundError:
+            pass
+    return assembler_version(assembler)
