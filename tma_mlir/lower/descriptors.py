@@ -36,7 +36,8 @@ def nvgpu_says(map_: TensorMap, element: str) -> bool:
     They take the memref's own element type, four swizzles, an inner box of exactly the swizzle's span, and dense boxes.
     """
     return (
-        dtype(element).driver == map_.data_type
+        map_.im2col is None
+        and dtype(element).driver == map_.data_type
         and element not in _ODD_WIDTHS
         and map_.swizzle in _SWIZZLES
         and map_.swizzle.span_bytes in (0, map_.inner_box_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def check_load(wanted: Case, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(found, expected, str(wanted))
 
 
-PADDED = {"lower": (-1, -1), "upper": (-1, -1)}
+PADDED: dict[str, Any] = {"lower": (-1, -1), "upper": (-1, -1)}
 
 
 @pytest.mark.parametrize("data_type", TYPES)
