@@ -76,15 +76,14 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=10_000)
     options = parser.parse_args()
     measure(1)
-    print(
-        f"{'copies':>7} {'verify':>9} {'plan':>9} {'convert':>9} {'args':>9} {'ms/copy':>9} {'canonicalize':>13} {'MiB':>7}"
-    )
+    columns = ("verify", "plan", "convert", "args", "ms/copy", "canonicalize", "MiB")
+    print(f"{'copies':>7} " + " ".join(f"{name:>9}" for name in columns))
     size = 1
     while size <= options.most:
         times, canonicalize, memory = measure(size)
         parts = " ".join(f"{times[name]:9.1f}" for name in PASSES)
         total = sum(times.values())
-        print(f"{size:7} {parts} {total / size:9.3f} {canonicalize / size:10.3f} /c {memory:7.0f}")
+        print(f"{size:7} {parts} {total / size:9.3f} {canonicalize / size:12.3f} {memory:9.0f}")
         size *= 10
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..chips import CHIPS, DEFAULT_CHIP
+from ..sim.command_line import add_options, run_with_options
 from .guard import doing, guarded
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
         "number",
     )  # fmt: skip
     made.add_argument("--out", action="append", default=[], metavar="I=FILE.npy", help="write argument I after the run")
+    add_options(made)
     made.add_argument("--emit", default="", metavar="LIST", help=f"comma-separated: {','.join(EMITS)}")
     made.add_argument("--out-dir", type=Path, metavar="D", help="folder for what --emit writes (made if missing)")
     return made
@@ -83,6 +85,8 @@ def _run(options: argparse.Namespace) -> int:
     unknown = sorted(set(outputs) - set(range(len(values))))
     if unknown:
         raise Failure(f"error: --out {unknown[0]}: kernel @{signature.name} takes {len(values)} arguments")
+    for warning in compiled.warnings:
+        print(warning, file=sys.stderr)
     _write(compiled, signature, emits, options.out_dir)
     for planned in compiled.plans:
         if planned.kernel == signature.name:
@@ -119,7 +123,7 @@ def _execute(
         if device == "gpu":
             execute.run_gpu(compiled, signature, values)
         else:
-            execute.run_simulator(compiled.texts["lowered"], signature, values)
+            run_with_options(options, compiled.texts["lowered"], signature, values)
     except (execute.RunError, RuntimeFault, ArgumentTypeError, DescriptorError, SimulationError) as error:
         raise Failure(_prefixed(str(error))) from None
     for index, path in outputs.items():

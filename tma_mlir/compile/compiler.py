@@ -64,6 +64,8 @@ class CompiledModule:
     signatures: dict[str, KernelSignature]
     ptx: str
     cubin: Cubin | None
+    warnings: tuple[str, ...] = ()
+    """What is legal and probably not meant, located."""
 
 
 Observer = Callable[[str], None]
@@ -126,7 +128,8 @@ def compile_text(
             raise CompileError(named(diagnostics.seen, name)) from None
     cubin = assemble(ptx, target) if assemble_cubin and ptx else None
     done("assemble")
-    return CompiledModule(target, plans, texts, signatures, ptx, cubin)
+    warnings = tuple(_line(each) for each in named(diagnostics.seen, name) if each.severity == "warning")
+    return CompiledModule(target, plans, texts, signatures, ptx, cubin, warnings)
 
 
 def parse(text: str) -> ir.Operation:

@@ -19,7 +19,8 @@ from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import CopyAsyncOp
-from ..layout.swizzle import swizzle_period_bytes
+from ..errors import TileError
+from ..layout.swizzle import Swizzle, swizzle_period_bytes
 from ..lower.completion_ops import lower_completion_ops
 from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
@@ -108,6 +109,12 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
         module = module.parent.operation
     shared = request.shared_layout
     swizzle = request.shared_swizzle
+    if isinstance(swizzle, Swizzle):
+        raise TileError(
+            copy.operation.location,
+            f"'tile.copy_async' op cannot be executed by definition: nobody has measured the pattern of swizzle "
+            f"{swizzle.label}",
+        )
     fields = {
         "direction": f'"{request.direction.value}"',
         "mode": f'"{mode_of(copy)}"',

@@ -28,7 +28,8 @@ def test_variables_keep_their_alignment_and_the_block_is_whole_kilobytes():
     text = """gpu.module @m {
       llvm.mlir.global private @barrier() {addr_space = 3 : i32, alignment = 8 : i64} : !llvm.array<3 x i64>
       llvm.mlir.global private @tile() {addr_space = 3 : i32, alignment = 512 : i64} : !llvm.array<600 x i8>
-      llvm.mlir.global external @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
+      llvm.mlir.global external @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 1024 : i64}
+        : !llvm.array<0 x i8>
       llvm.func @f() -> !llvm.ptr<3> {
         %0 = llvm.mlir.addressof @barrier : !llvm.ptr<3>
         llvm.return %0 : !llvm.ptr<3>
