@@ -8,6 +8,7 @@ Each run verifies its own result as well (see tma-run). Prints ``equal N of M`` 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,9 @@ def outputs(example: Path, device: str, folder: Path) -> dict[int, bytes]:
     arrays = [i for i, each in enumerate(signature.arguments) if isinstance(each, MemRefArgument)]
     files = {index: folder / f"{example.stem}.{device}.{index}.npy" for index in arrays}
     flags = [flag for index, file in files.items() for flag in ("--out", f"{index}={file}")]
-    command = [sys.executable, str(TOP / "tools" / "tma-run"), str(example), "--device", device, *flags]
+    # Arguments that the example's own test line gives, such as numbers whose sums are exact.
+    given = [part for each in re.findall(r"--arg \S+", example.read_text()) for part in each.split()]
+    command = [sys.executable, str(TOP / "tools" / "tma-run"), str(example), "--device", device, *given, *flags]
     result = subprocess.run(command, check=True, text=True, capture_output=True)
     print(result.stdout.splitlines()[-1])
     return {index: np.load(file).tobytes() for index, file in files.items()}
