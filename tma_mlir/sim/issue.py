@@ -26,10 +26,14 @@ def descriptor_at(w: Warp, address: int, location: str) -> engine.BoundTensorMap
     """The tensor map a descriptor pointer names."""
     bound = w.machine.descriptors.get(address)
     if bound is None:
+        from .ops_descriptor import descriptor_in_memory
+
+        bound = descriptor_in_memory(w, address)
+    if bound is None:
         raise SimulationError(
             "no descriptor",
             f"no tensor map at address {address:#x}: it must be a kernel parameter (byval, grid_constant) of the "
-            "signature",
+            "signature, or copied there by tensormap.cp_fenceproxy",
             location,
         )
     return bound

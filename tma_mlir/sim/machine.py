@@ -274,6 +274,8 @@ class Machine:
     kernel: Kernel
     memory: GlobalMemory
     descriptors: dict[int, BoundTensorMap]
+    parameters: Region
+    """Kernel parameters that a kernel can read: its descriptors."""
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     cluster_shape: tuple[int, int, int]
@@ -285,6 +287,8 @@ class Machine:
     check: bool = True
     profile: Profile | None = None
     trace: Trace | None = None
+    made_descriptors: list[BoundTensorMap] = field(default_factory=list)
+    """The parameters' tensor maps, then those that the kernel makes of them."""
     in_flight: list[Transfer] = field(default_factory=list)
     event: int = 0
     steps: int = 0

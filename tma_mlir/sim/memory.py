@@ -129,6 +129,8 @@ def locate(w: Warp, address: int) -> tuple[Region | None, int]:
         memory = w.machine.memory
         region = memory.find(address) or memory.nearest(address)
         return region, address - region.base if region else 0
+    if PARAMETER_BASE <= address < w.machine.parameters.end:
+        return w.machine.parameters, address - PARAMETER_BASE
     if SHARED_WINDOW <= address < LOCAL_BASE:
         address -= SHARED_WINDOW
     if 0 <= address < 1 << 32:

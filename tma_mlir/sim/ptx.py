@@ -253,6 +253,10 @@ def _plain(name: str, **attributes: Any):
     return handler
 
 
+def _tensor_map_copy(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:
+    return asm.make("sim.tensormap.copy", [asm.argument(operand) for operand in operands[:2]])
+
+
 def _bare(name: str, **attributes: Any):
     def handler(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:
         return asm.make(name, [], **attributes)
@@ -283,7 +287,24 @@ def _fence(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) ->
     return asm.make("llvm.fence", [])
 
 
+def _create_policy(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:
+    """A cache policy: a number that only cache hints take, of which the simulator has none."""
+    return asm.make("llvm.mlir.constant", [], value=0x12F0000000000000)
+
+
+def _tensor_map_replace(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:
+    field = re.match(r"tensormap\.replace\.tile\.(global_address|global_dim|global_stride)\.shared::cta\.", opcode)
+    if field is None or predicate:
+        raise UnsupportedError(f"inline PTX: {opcode}", asm.instruction.location)
+    ordinal = int(operands[1]) if len(operands) == 3 else 0
+    values = [asm.argument(operands[0]), asm.argument(operands[-1])]
+    return asm.make("sim.tensormap.replace", values, field=field[1], ordinal=ordinal)
+
+
 _HANDLERS: list[tuple[str, Any]] = [
+    ("createpolicy.fractional", _create_policy),
+    ("tensormap.replace", _tensor_map_replace),
+    ("tensormap.cp_fenceproxy.global.shared::cta", _tensor_map_copy),
     ("cp.async.bulk.tensor", _tensor),
     ("cp.reduce.async.bulk.tensor", _tensor_reduce),
     ("cp.async.bulk.prefetch", _bare("nvvm.prefetch")),

@@ -13,6 +13,7 @@ from ..layout.expr import evaluate
 from . import (  # noqa: F401
     ops_barrier,
     ops_bulk,
+    ops_descriptor,
     ops_float,
     ops_integer,
     ops_llvm,
@@ -281,6 +282,8 @@ def _bind(
         kernel=program.kernel,
         memory=memory,
         descriptors=descriptors,
+        parameters=ops_descriptor.parameter_bytes(len(descriptors)),
+        made_descriptors=list(descriptors.values()),
         grid=grid,
         block=block,
         cluster_shape=cluster,
