@@ -100,3 +100,15 @@ def test_sanitizer_finds_nothing(tool, tmp_path):
     command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", RUN_SAVED, *folders]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+PROGRAMS = sorted((Path(__file__).parents[3] / "examples" / "python").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs_verify_their_results(path):
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    if done.stdout.startswith("skipped: "):
+        pytest.skip(done.stdout.strip())
+    assert done.stdout.startswith("verified: "), done.stdout
