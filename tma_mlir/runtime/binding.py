@@ -76,8 +76,8 @@ def memref_problems(argument: MemRefArgument, array: ArrayView) -> list[str]:
         if needed is not None and found != needed:
             problems.append(f"dimension {d} has {found} elements, needed: {needed} ({describe(argument)})")
     for d, (found, needed) in enumerate(zip(array.strides, argument.strides, strict=True)):
-        # A dimension of one element is never stepped over, and frameworks report any stride for it.
-        if needed is not None and found != needed and array.shape[d] > 1:
+        # Where no element follows another, frameworks report any stride.
+        if needed is not None and found != needed and array.shape[d] > 1 and 0 not in array.shape:
             problems.append(
                 f"dimension {d} has stride {found} elements, needed: {needed} ({describe(argument)}). Make the array "
                 "contiguous, or compile the kernel for this stride"

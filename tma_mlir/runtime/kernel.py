@@ -17,13 +17,11 @@ from .arrays import HOST, ArrayView
 from .binding import Value, convert
 from .errors import CudaError, DescriptorError
 from .fast_keys import FastKeys, fast_keys, may_be_negated
-from .launch import MAX_STREAMS, LaunchAttributes, Prepared, Shape, dim3
+from .launch import MAX_STREAMS, Extent, LaunchAttributes, Prepared, Shape, dim3, promised
 from .module import Module, allow_cluster, allow_shared
 from .placement import choose_device, choose_stream, other_streams
 from .specialise import Specialisation, scalars_in_descriptors, specialise
 from .staging import Staging
-
-Extent = int | Sequence[int] | None
 
 Ready = tuple[Prepared, Callable[[int], int]]
 """A launch and the function that gives the framework's current stream on a device."""
@@ -120,7 +118,8 @@ class Kernel:
         shared_memory: int | None = None,
         attributes: LaunchAttributes | Mapping[str, Any] | None = None,
     ) -> None:
-        """Launches; returns without waiting unless host arrays are among the arguments.
+        """Launches; returns without waiting unless host arrays are among the arguments. With a grid without blocks, or
+        with arrays that are all empty, the arguments are checked and nothing is launched.
 
         ``stream``: None for the framework's current one, or anything ``streams.handle_of`` takes (the caller then
         orders the work). ``cluster``: blocks a cluster. ``shared_memory``: dynamic, in bytes. ``attributes``: see
@@ -191,6 +190,8 @@ class Kernel:
         ordinal = choose_device(self.signature.name, views, order)
         with driver.current(ordinal):
             shape = self._shape(grid, block, ordinal, **options)
+            if shape.empty or _all_empty(views):
+                return lambda: None
             special = specialise(self.signature, self._module.function(ordinal), shape, values)
         prepared = special.prepare(_addresses(values, arguments))
         assert prepared is not None  # these addresses were checked
@@ -258,6 +259,8 @@ class Kernel:
             shape = self._shape(
                 grid, block, ordinal, cluster=cluster, shared_memory=shared_memory, attributes=attributes
             )
+            if shape.empty or _all_empty(views):
+                return
             on_host = any(view.device == HOST for view in views)
             if on_host and driver.is_capturing(order.stream):
                 raise CudaError(
@@ -297,8 +300,8 @@ class Kernel:
     ) -> Shape:
         """The launch's shape, checked against what the kernel was compiled for."""
         signature, function = self.signature, self._module.function(ordinal)
-        grid3 = _promised("grid", grid, signature.grid, signature.name)
-        block3 = _promised("block", block, signature.block, signature.name)
+        grid3 = promised("grid", grid, signature.grid, signature.name)
+        block3 = promised("block", block, signature.block, signature.name)
         cluster3 = signature.cluster if cluster is None else dim3(cluster, "cluster")
         if cluster3 is not None:
             if any(g % c for g, c in zip(grid3, cluster3, strict=True)):
@@ -408,16 +411,9 @@ def _addresses(values: Sequence[Value], arguments: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _promised(what: str, given: Extent, compiled: tuple[int, int, int] | None, kernel: str) -> tuple[int, int, int]:
-    """The extent to launch with: the compiled one is a promise the code relies on."""
-    if given is None:
-        if compiled is None:
-            raise TypeError(f"kernel {kernel!r} does not say its {what}: pass {what}=")
-        return compiled
-    extent = dim3(given, what)
-    if compiled is not None and extent != compiled:
-        raise ValueError(f"{what} {extent}, but kernel {kernel!r} was compiled for {compiled}. Pass None or {compiled}")
-    return extent
+def _all_empty(views: Sequence[ArrayView]) -> bool:
+    """Whether there are arrays and none of them has an element: whatever the kernel does, nothing can change."""
+    return bool(views) and all(0 in view.shape for view in views)
 
 
 def _bounded(entries: dict[Any, Any], capacity: int) -> None:

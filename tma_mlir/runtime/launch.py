@@ -16,6 +16,8 @@ from .module import Function
 from .tensor_maps import SIZE, DescriptorBlock
 
 Dim3 = tuple[int, int, int]
+Extent = int | Sequence[int] | None
+"""A grid, block or cluster as it is given; None for what the module says."""
 
 SLAB_BUFFERS = 16
 """Parameter buffers made at a time."""
@@ -47,15 +49,27 @@ class LaunchAttributes:
 NO_ATTRIBUTES = LaunchAttributes()
 
 
-def dim3(value: int | Sequence[int], what: str) -> Dim3:
-    """One to three positive extents, x first, missing ones 1."""
+def dim3(value: int | Sequence[int], what: str, least: int = 1) -> Dim3:
+    """One to three extents of at least ``least``, x first, missing ones 1."""
     values = tuple(value) if isinstance(value, Sequence) else (value,)
     if not 1 <= len(values) <= 3 or any(not hasattr(v, "__index__") for v in values):
         raise TypeError(f"{what} is {value!r}, needed: one to three integers")
     x, y, z = (*(v.__index__() for v in values), 1, 1)[:3]
-    if min(x, y, z) < 1:
-        raise ValueError(f"{what} is {(x, y, z)}, needed: at least 1 each. Skip the launch when there is nothing to do")
+    if min(x, y, z) < least:
+        raise ValueError(f"{what} is {(x, y, z)}, needed: at least {least} each")
     return x, y, z
+
+
+def promised(what: str, given: Extent, compiled: tuple[int, int, int] | None, kernel: str) -> tuple[int, int, int]:
+    """The extent to launch with: the compiled one is a promise the code relies on."""
+    if given is None:
+        if compiled is None:
+            raise TypeError(f"kernel {kernel!r} does not say its {what}: pass {what}=")
+        return compiled
+    extent = dim3(given, what, least=0 if what == "grid" else 1)
+    if compiled is not None and extent != compiled:
+        raise ValueError(f"{what} {extent}, but kernel {kernel!r} was compiled for {compiled}. Pass None or {compiled}")
+    return extent
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,11 @@ class Shape:
     cluster: Dim3 | None = None
     shared_bytes: int = 0
     attributes: LaunchAttributes = NO_ATTRIBUTES
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no block to run."""
+        return 0 in self.grid
 
     @property
     def plain(self) -> bool:

@@ -14,7 +14,7 @@ from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarAr
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
-from tma_mlir.runtime import ArgumentTypeError, CudaError, Kernel, RuntimeFault, Unloaded
+from tma_mlir.runtime import ArgumentTypeError, CudaError, DescriptorError, Kernel, RuntimeFault, Unloaded
 from tma_mlir.runtime.module import parameter_sizes
 
 MATRIX = MemRefArgument(dtype("f16"), (8, 256), (256, 1))
@@ -170,12 +170,40 @@ def test_small_spans_get_bit_21_cleared(fake_driver):
 @pytest.mark.parametrize(
     ("grid", "block", "needed"),
     [((1, 1, 1), (64,), r"block \(64, 1, 1\).*compiled for \(128, 1, 1\)"), (None, None, "does not say its grid"),
-     ((0,), None, "at least 1 each"), ((1, 2, 3, 4), None, "one to three"), (1.5, None, "one to three")],
+     (1, (0,), "at least 1 each"),
+     ((-1,), None, "at least 0 each"), ((1, 2, 3, 4), None, "one to three"), (1.5, None, "one to three")],
 )  # fmt: skip
 def test_wrong_extents(fake_driver, grid, block, needed):
     fake_driver()
     with pytest.raises((TypeError, ValueError), match=needed):
         Kernel(b"", signature()).launch(grid, block)
+
+
+def test_a_grid_without_blocks_launches_nothing_but_arguments_are_checked(fake_driver):
+    sig = signature(arguments=(MATRIX,))
+    fake = fake_driver(parameter_sizes(sig))
+    kernel, x = Kernel(b"", sig), GpuArray(aligned((8, 256), np.float16))
+    for grid in (0, (4, 0), (1, 1, 0)):
+        kernel.launch(grid, None, x)
+        kernel[grid, None](x)
+    kernel.bind(0, None, x)()
+    assert fake.launches == []
+    with pytest.raises(ArgumentTypeError):
+        kernel.launch(0, None, 3)
+
+
+def test_with_nothing_but_empty_arrays_there_is_nothing_to_do(fake_driver):
+    """The driver has no descriptor for them, and a kernel cannot change what has no elements."""
+    rows = Expr.of(Symbol("arg0.dim0"))
+    wanted = TensorMapArgument(0, TensorMap("FLOAT32", (40, rows), (160,), (32, 8), (1, 1)))
+    sig = signature(tensor_maps=(wanted,), arguments=(ANY, ANY), bare_pointers=False)
+    fake = fake_driver(parameter_sizes(sig))
+    kernel, empty, full = Kernel(b"", sig), np.zeros((0, 40), np.float32), np.zeros((8, 40), np.float32)
+    kernel.launch(1, None, empty, empty)
+    kernel.launch(1, None, GpuArray(empty), GpuArray(empty))
+    assert fake.launches == []
+    with pytest.raises(DescriptorError, match=r"dims \[40, 0\] are empty"):
+        kernel.launch(1, None, empty, full)  # it may still write the other one
 
 
 def test_all_argument_problems_are_listed():
