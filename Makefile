@@ -10,7 +10,7 @@ READY := $(VENV)/ready
 WORKERS ?= auto
 PYTEST_FLAGS ?=
 
-.PHONY: demo test lint bench matrix clean
+.PHONY: demo test lint bench clean
 
 demo: $(READY)
 	$(BIN)/tma-run examples/copy_8x256.mlir
@@ -22,10 +22,6 @@ test: lint
 lint: $(READY)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-
-# Every cell of the feature matrix, which the suite takes a sample of.
-matrix: $(READY)
-	TMA_MLIR_MATRIX=full $(BIN)/python -m pytest -q -s -n $(WORKERS) test/py/matrix
 
 bench: $(READY)
 	$(BIN)/python bench/compile_time.py
