@@ -13,8 +13,10 @@ from dataclasses import dataclass
 CHIPS = ("sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_110a", "sm_120", "sm_120a")
 LARGER_ATOMS = frozenset(CHIPS) - {"sm_90", "sm_90a"}
 """Have swizzles with atoms of 32 and 64 bytes (the driver refused them on an H200)."""
+GATHERS = frozenset(("sm_100", "sm_100a", "sm_103a", "sm_110a"))
+"""Have tile::gather4."""
 CTA_PAIRS = frozenset(("sm_100a", "sm_103a", "sm_110a"))
-"""Have .cta_group::2."""
+"""Have .cta_group::2 and tile::scatter4."""
 
 DTYPES = {
     "i1": 1, "i8": 1, "ui8": 1, "f8E4M3FN": 1, "f8E5M2": 1, "f8E4M3": 1, "f8E3M4": 1, "f8E8M0FNU": 1,
@@ -46,7 +48,10 @@ REDUCTIONS = {
 }
 """Element types each reduction executes on (measured on an H200)."""
 
-OPTIONS = ("plain", "nan", "hint", "fraction", "multicast", "group", "prefetch", *(f"reduce_{r}" for r in REDUCTIONS))
+OPTIONS = (
+    "plain", "nan", "hint", "fraction", "multicast", "group", "prefetch", "gather", "im2col",
+    *(f"reduce_{r}" for r in REDUCTIONS),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,13 @@ def expected_error(cell: Cell) -> str | None:
     is_load = cell.direction == "load"
     if cell.option == "prefetch":
         return None if is_load else "skip"
+    if cell.option == "gather":
+        if cell.rank != 2:
+            return "gathers rows of a matrix"
+        if cell.chip not in (GATHERS if is_load else CTA_PAIRS):
+            return "rule: gather supported"
+    if cell.option == "im2col" and cell.rank < 3:
+        return "walks tensors NWC, NHWC or NDHWC"
     if cell.option == "nan":
         if not is_load:
             return "'oob' says what a load reads outside of the tensor"
@@ -96,7 +108,7 @@ def expected_error(cell: Cell) -> str | None:
         if cell.dtype not in REDUCTIONS[cell.option.removeprefix("reduce_")]:
             return "reduction"
     # One row of 128 bytes is the same with and without this XOR, which then need not be there.
-    same = cell.swizzle == "128B_atom_32B" and cell.rank == 1
+    same = cell.swizzle == "128B_atom_32B" and cell.rank == 1 and cell.option not in ("gather", "im2col")
     if cell.swizzle.startswith("128B_atom") and cell.chip not in LARGER_ATOMS and not same:
         return "swizzle"
     return None
@@ -107,6 +119,11 @@ def expected_instruction(cell: Cell) -> str:
     dim = f"{cell.rank}d"
     if cell.option == "prefetch":
         return f"cp.async.bulk.prefetch.tensor.{dim}.L2.global.tile"
+    mode = {"gather": ("tile::gather4", "tile::scatter4"), "im2col": ("im2col", "im2col_no_offs")}.get(cell.option)
+    if mode and cell.direction == "store":
+        return f"cp.async.bulk.tensor.{dim}.global.shared::cta.{mode[1]}.bulk_group"
+    if mode:
+        return f"cp.async.bulk.tensor.{dim}.shared::cta.global.{mode[0]}.mbarrier::complete_tx::bytes"
     if cell.direction == "store":
         hint = ".L2::cache_hint" if cell.option in ("hint", "fraction") else ""
         if cell.option.startswith("reduce_"):

@@ -14,6 +14,8 @@ def shapes(cell: Cell) -> tuple[list[int], list[int]]:
     tensor is wider and higher in every dimension, so that no two of them fold into one."""
     size = DTYPES[cell.dtype]
     row = (SWIZZLES[cell.swizzle] or 64) // size
+    if cell.option in ("gather", "im2col"):
+        return [5] * (cell.rank - 1) + [row * 2], [4, row]
     tile = [2] * (cell.rank - 1) + [row]
     return [5] * (cell.rank - 1) + [row * 2 if cell.rank > 1 else row], tile
 
@@ -22,6 +24,8 @@ def kernel(cell: Cell) -> str:
     """The lines of one ``memref.global`` and one ``gpu.func``; the copy's own line is marked ``// copy N``."""
     tensor, tile = shapes(cell)
     zeros = ", ".join("0" * cell.rank)
+    global_zeros = ", ".join("0" * {"gather": 5, "im2col": max(2 * cell.rank - 2, 1)}.get(cell.option, cell.rank))
+    shared_zeros = ", ".join("0" * len(tile))
     # MLIR lowers no memrefs of tf32: it is a property of the copy.
     element = "f32" if cell.dtype == "tf32" else cell.dtype
     sizes = ", ".join(map(str, tile))
@@ -52,6 +56,11 @@ def kernel(cell: Cell) -> str:
         operands.append("%m")
         types.append("i16")
         segments[7] = 1
+    if cell.option == "gather":
+        attributes.append(f'mode = "{"gather4" if cell.direction == "load" else "scatter4"}"')
+    if cell.option == "im2col":
+        corner = [0] * max(cell.rank - 2, 1)
+        attributes.append(f'mode = "im2col", im2col = {{lower_corner = {corner}, upper_corner = {corner}}}')
     attributes += {
         "nan": ['oob = "nan"'],
         "hint": ['cache = "evict_last"'],
@@ -61,9 +70,10 @@ def kernel(cell: Cell) -> str:
     if cell.option.startswith("reduce_"):
         attributes.append(f'reduce = "{cell.option.removeprefix("reduce_")}"')
     extra = "".join(f"{each}, " for each in attributes)
+    starts = (global_zeros, shared_zeros) if cell.direction == "load" else (shared_zeros, global_zeros)
     copy = (
-        f'"tile.copy_async"({", ".join(operands)}) {{static_source_offsets = array<i64: {zeros}>, '
-        f"static_destination_offsets = array<i64: {zeros}>, sizes = array<i64: {sizes}>, {extra}"
+        f'"tile.copy_async"({", ".join(operands)}) {{static_source_offsets = array<i64: {starts[0]}>, '
+        f"static_destination_offsets = array<i64: {starts[1]}>, sizes = array<i64: {sizes}>, {extra}"
         f'variant = "tma", operandSegmentSizes = array<i32: {", ".join(map(str, segments))}>}} '
         f": ({', '.join(types)}) -> () // copy {cell.index}"
     )
