@@ -7,6 +7,7 @@ from mlir.dialects import arith
 
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
+from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import DYNAMIC, CopyAsyncOp
 from .ir_access import attribute_names, block_owner, defining_op, function_inputs
 
@@ -16,11 +17,14 @@ _VIEWS = frozenset(
 
 
 def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
-    """The ``gpu.func`` argument that ``value`` is a view of, if the host can compute the view.
+    """The ``gpu.func`` argument that ``value`` is a view of (perhaps at another address), if the host can compute it.
 
     Views change the type only, so a view whose type is static, or a cast of the argument itself, will do.
     """
     while (op := defining_op(value)) is not None:
+        if op.name == RebaseTensorOp.OPERATION_NAME:
+            value = op.operands[0]
+            continue
         if op.name not in _VIEWS:
             return None
         memref = read_memref(value.type)
@@ -31,6 +35,26 @@ def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
     argument, function = ir.BlockArgument(value), block_owner(value)
     is_input = function.name == "gpu.func" and argument.arg_number < len(function_inputs(function))
     return argument if is_input else None
+
+
+def viewed_argument(value: ir.Value) -> ir.BlockArgument | None:
+    """The block argument that ``value`` is any view of."""
+    while (op := defining_op(value)) is not None:
+        if op.name not in _VIEWS:
+            return None
+        value = op.operands[0]
+    return ir.BlockArgument(value)
+
+
+def rebased_by(value: ir.Value) -> RebaseTensorOp | None:
+    """The operation that has given the tensor of ``value`` another address, if one has."""
+    while (op := defining_op(value)) is not None:
+        if op.name == RebaseTensorOp.OPERATION_NAME:
+            return op.opview  # type: ignore[return-value]
+        if op.name not in _VIEWS:
+            return None
+        value = op.operands[0]
+    return None
 
 
 def fold_global_subviews(copy: CopyAsyncOp) -> CopyAsyncOp:

@@ -23,7 +23,8 @@ def _irdl_text() -> str:
 @functools.cache
 def _register_views() -> None:
     """Makes parsed tile operations come back as the classes of ``tma_mlir.dialect``."""
-    from . import completion_ops  # noqa: F401  (registers its classes; the search finds tile.py only)
+    # These register their classes; the search finds tile.py only.
+    from . import completion_ops, rebase_op  # noqa: F401
 
     _cext.globals.append_dialect_search_prefix("tma_mlir.dialect")
 

@@ -102,6 +102,21 @@ irdl.dialect @tile {
     irdl.attributes {"map" = %map}
   }
 
+  // The tensor of a kernel argument at another address, for descriptors that change in the kernel: copies of the result
+  // use descriptors that are made of the argument's in `scratch`, 128 bytes each. `sizes` and `strides` (elements,
+  // outermost first) replace the dynamic ones of the type. All threads of the CTA execute it.
+  irdl.operation @rebase_tensor {
+    %tensor = irdl.base "!builtin.memref"
+    %address = irdl.is i64
+    %scratch = irdl.base "!builtin.memref"
+    %size = irdl.is index
+    %stride = irdl.is index
+    %rebased = irdl.base "!builtin.memref"
+    irdl.operands(tensor: %tensor, address: %address, scratch: %scratch, sizes: variadic %size,
+                  strides: variadic %stride)
+    irdl.results(rebased: %rebased)
+  }
+
   // Blocks until the phase of the given parity of one mbarrier has completed. A phase is the bytes of the loads that
   // were announced on the mbarrier, and the arrivals it was initialised with.
   irdl.operation @wait {

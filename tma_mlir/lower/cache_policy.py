@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mlir import ir
-from mlir.dialects import arith, llvm
+from mlir.dialects import arith
+
+from .inline_ptx import create_policy
 
 POLICIES = {
     "evict_normal": 0x1000000000000000,
@@ -20,11 +22,4 @@ def cache_policy(text: str) -> ir.Value:
     i64 = ir.IntegerType.get_signless(64)
     if priority in POLICIES and (not fraction or float(fraction) == 1.0):
         return arith.constant(i64, POLICIES[priority])
-    # Without side effects, so that LLVM can share it and move it out of loops.
-    return llvm.inline_asm(
-        i64,
-        [],
-        f"createpolicy.fractional.L2::{priority}.b64 $0, {float(fraction or 1)};",
-        "=l",
-        asm_dialect=ir.IntegerAttr.get(i64, 0),
-    )
+    return create_policy(priority, float(fraction or 1))

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from ..analysis.global_views import rebased_by
 from ..analysis.ir_access import block_owner
 from ..dialect.plan_attr import parameter_text
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import dtype
 from ..plan import Condition, OobFill, Swizzle, TensorMap
+from .rebase import updated_descriptor
 
 _SWIZZLES = {
     Swizzle.NONE: "none",
@@ -66,6 +68,21 @@ class DescriptorPool:
     def __init__(self) -> None:
         self._made: dict[tuple[ir.BlockArgument, str], ir.Value] = {}
         self._count: dict[ir.Block, int] = {}
+        self._rebased: dict[ir.Value, dict[str, ir.Value]] = {}
+
+    def of(
+        self, tensor: ir.Value, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]
+    ) -> ir.Value:
+        """The descriptor of ``map_`` for a copy of ``tensor``, which is a view of ``argument``, perhaps rebased."""
+        descriptor = self.get(argument, map_, checks)
+        rebase = rebased_by(tensor)
+        if rebase is None:
+            return descriptor
+        made = self._rebased.setdefault(rebase.rebased, {})
+        text = parameter_text(argument.arg_number, map_, checks)
+        if text not in made:
+            made[text] = updated_descriptor(rebase, descriptor, map_, len(made))
+        return made[text]
 
     def get(self, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]) -> ir.Value:
         """The descriptor of ``map_`` on the kernel argument, made if it is new."""

@@ -6,6 +6,8 @@ memrefs are lowered, and no pointer passes through an integer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir import ir
 from mlir.dialects import arith, builtin, llvm, memref
 
@@ -55,6 +57,22 @@ def base_pointer(value: ir.Value, space: int, offset_bytes: int | ir.Value = 0) 
 def element_pointer(value: ir.Value, element_bytes: int, space: int, offset_bytes: int | ir.Value = 0) -> ir.Value:
     """Pointer (to LLVM address space ``space``) to byte ``offset_bytes`` of a memref's first element."""
     return base_pointer(value, space, add(multiply(element_offset(value), element_bytes), offset_bytes))
+
+
+def memref_at(
+    type_: ir.Type, pointer: ir.Value, sizes: Sequence[int | ir.Value], strides: Sequence[int | ir.Value]
+) -> ir.Value:
+    """A memref of ``type_`` (in global memory, without offset) whose first element ``pointer`` is."""
+    i64 = ir.IntegerType.get_signless(64)
+    struct = llvm.mlir_poison(_descriptor(len(sizes), 0))
+    numbers = [((2,), 0), *(((3, d), size) for d, size in enumerate(sizes))]
+    numbers += [((4, d), stride) for d, stride in enumerate(strides)]
+    for position in ((0,), (1,)):
+        struct = llvm.insertvalue(struct, pointer, position)
+    for position, number in numbers:
+        value = arith.constant(i64, number) if isinstance(number, int) else arith.index_cast(i64, number)
+        struct = llvm.insertvalue(struct, value, position)
+    return builtin.unrealized_conversion_cast([type_], [struct])
 
 
 def mbarrier_pointer(group: ir.Value, index: ir.Value) -> ir.Value:

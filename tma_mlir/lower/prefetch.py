@@ -68,7 +68,7 @@ def _issue(prefetch: PrefetchAsyncOp, plan: CopyPlan, argument: ir.BlockArgument
     i32 = ir.IntegerType.get_signless(32)
     offsets = prefetch_offset_values(prefetch)
     for group in plan.groups:
-        made = pool.get(argument, plan.tensor_maps[group.tensor_map], plan.host_checks)
+        made = pool.of(prefetch.source, argument, plan.tensor_maps[group.tensor_map], plan.host_checks)
         descriptor = builtin.unrealized_conversion_cast([ir.Type.parse("!llvm.ptr")], [made])
         starts = [plan_value(each.numerator, offsets, prefetch.source) for each in group.coordinates]
 

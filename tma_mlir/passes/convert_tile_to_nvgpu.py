@@ -28,6 +28,7 @@ from ..lower.copy_context import CopyContext
 from ..lower.descriptors import DescriptorPool
 from ..lower.guards import guard_condition
 from ..lower.prefetch import lower_prefetches, prefetch_descriptors
+from ..lower.rebase import lower_rebases
 from ..lower.teams import team, then
 from ..lower.thread_copy import emit_thread_copy
 from ..lower.tma_copy import emit_tma_copy
@@ -56,6 +57,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         copy.operation.erase()
     lower_prefetches(op, pool)
     lower_completion_ops(op)
+    lower_rebases(op)
     if options["prefetch-descriptors"]:
         prefetch_descriptors(op)
 

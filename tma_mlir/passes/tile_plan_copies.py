@@ -11,10 +11,11 @@ from mlir import ir
 from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import fold_global_subviews
 from ..analysis.ir_access import collect, copies_in
-from ..chips import DEFAULT_CHIP, chip
+from ..chips import CHIPS, DEFAULT_CHIP, chip
 from ..diagnostics import remark, wants_remarks
 from ..dialect.plan_attr import plan_text
 from ..dialect.prefetch_op import CHIP, PrefetchAsyncOp
+from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
 from ..plan import CopyPlan, PlanDeclined, plan_copy
@@ -29,7 +30,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         raise TileError(op.location, str(error)) from None
     for prefetch in collect(op, (PrefetchAsyncOp.OPERATION_NAME,)):
         prefetch.attributes[CHIP] = ir.StringAttr.get(name, op.context)
-    errors: list[TileError] = []
+    errors = [_cannot_rebase(each, name) for each in collect(op, (RebaseTensorOp.OPERATION_NAME,)) if name[-1] != "a"]
     for copy in copies_in(op):
         if "plan" in copy.operation.attributes:
             continue
@@ -51,6 +52,12 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         planned.operation.attributes["plan"] = ir.Attribute.parse(plan_text(plan), planned.operation.context)
     if errors:
         raise TileErrors(errors)
+
+
+def _cannot_rebase(op: ir.Operation, name: str) -> TileError:
+    """``tensormap.replace`` exists on architecture-specific targets only (PTX ISA, target notes)."""
+    able = ", ".join(each for each in CHIPS if each[-1] == "a")
+    return TileError(op.location, f"'{op.name}' op needs tensormap.replace, which {name} lacks. Target one of {able}")
 
 
 def _unproven(copy: CopyAsyncOp, plan: CopyPlan, asked: str) -> TileError:

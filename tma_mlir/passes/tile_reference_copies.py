@@ -14,20 +14,25 @@ from mlir import ir
 from mlir.dialects import arith, llvm, memref, nvgpu
 
 from ..analysis.copy_requests import copy_request
-from ..analysis.ir_access import copies_in
+from ..analysis.global_views import viewed_argument
+from ..analysis.ir_access import collect, copies_in
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
+from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
 from ..layout.swizzle import Swizzle, swizzle_period_bytes
 from ..lower.completion_ops import lower_completion_ops
 from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
+from ..lower.rebase import lower_rebases
 from ..lower.teams import team, then
 from ..plan import CopyRequest
 from .registry import Pass
 
+SCRATCH = "tile.scratch_arguments"
+"""Attribute of a kernel: its arguments that hold descriptors."""
 PREFIX = "__tile_reference_copy_"
 
 
@@ -36,6 +41,18 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         with copy.operation.context, copy.operation.location:
             _replace(copy, f"{PREFIX}{count}")
     lower_completion_ops(op)
+    for function in collect(op, ("gpu.func",)):
+        _mark_scratch(function)
+    lower_rebases(op)
+
+
+def _mark_scratch(function: ir.Operation) -> None:
+    """Notes the arguments that hold descriptors, whose bytes mean nothing: by definition there are none."""
+    rebases = collect(function, (RebaseTensorOp.OPERATION_NAME,))
+    arguments = {argument.arg_number for each in rebases if (argument := viewed_argument(each.opview.scratch))}
+    if arguments:
+        with function.context:
+            function.attributes[SCRATCH] = ir.DenseI64ArrayAttr.get(sorted(arguments))
 
 
 def _replace(copy: CopyAsyncOp, name: str) -> None:

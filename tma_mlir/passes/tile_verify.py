@@ -12,6 +12,7 @@ from ..analysis.issuers import threads_that_all_arrive
 from ..dialect.completion_ops import COMPLETION_OPS
 from ..dialect.completion_verifier import completion_problems
 from ..dialect.prefetch_op import PrefetchAsyncOp, prefetch_problems
+from ..dialect.rebase_op import RebaseTensorOp, rebase_problems
 from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems
 from ..errors import TileError, TileErrors
@@ -34,6 +35,11 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         TileError(op_.location, f"'{op_.name}' op {message}")
         for op_ in collect(op, (PrefetchAsyncOp.OPERATION_NAME,))
         for message in prefetch_problems(op_.opview)
+    ]
+    errors += [
+        TileError(op_.location, f"'{op_.name}' op {message}")
+        for op_ in collect(op, (RebaseTensorOp.OPERATION_NAME,))
+        for message in rebase_problems(op_.opview)
     ]
     if errors:
         raise TileErrors(errors)

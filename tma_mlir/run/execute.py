@@ -63,10 +63,12 @@ def run_simulator(
 
 
 def reference_result(text: str, name: str, kernel: str, arguments: Values) -> list[np.ndarray | int | float]:
-    """What ``arguments`` are after the kernel, every copy done by its definition."""
-    lowered, signatures = lower_reference(text, name)
+    """What ``arguments`` are after the kernel, every copy done by its definition; 0 for those that hold descriptors."""
+    lowered, signatures, scratch = lower_reference(text, name)
     result = copy_arguments(arguments)
     run_simulator(lowered, signatures[kernel], result, checks=False)
+    for argument in scratch[kernel]:
+        result[argument] = 0
     return result
 
 

@@ -14,14 +14,16 @@ from ..compile.signature_reader import read_signature
 from ..diagnostics import collecting
 from ..dialect import make_context
 from ..passes.pipeline import run_pipeline
+from ..passes.tile_reference_copies import SCRATCH
 
 _PIPELINE = (
     "builtin.module(tile-verify,tile-merge-expect-tx,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"
 )
 
 
-def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature]]:
-    """The lowered module whose copies the simulator executes by definition, and its kernels."""
+def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]:
+    """The lowered module whose copies the simulator executes by definition, its kernels, and of each the arguments
+    that hold descriptors, which mean nothing."""
     context = make_context()
     with context, collecting(context) as diagnostics:
         try:
@@ -29,9 +31,14 @@ def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignatur
             run_pipeline(root, _PIPELINE)
         except ir.MLIRError:
             raise CompileError(named(diagnostics.seen, name)) from None
-        kernels = (each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes)
+        kernels = [each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes]
         signatures = {signature.name: signature for signature in map(read_signature, kernels)}
-        return debug_text(root, name), signatures
+        scratch = {kernel: _scratch(each) for kernel, each in zip(signatures, kernels, strict=True)}
+        return debug_text(root, name), signatures, scratch
+
+
+def _scratch(kernel: ir.Operation) -> tuple[int, ...]:
+    return tuple(ir.DenseI64ArrayAttr(kernel.attributes[SCRATCH])) if SCRATCH in kernel.attributes else ()
 
 
 def copy_arguments(arguments: Sequence[np.ndarray | int | float]) -> list[np.ndarray | int | float]:

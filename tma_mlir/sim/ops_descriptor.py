@@ -58,7 +58,7 @@ def _replace(i: Instruction, c: Compiler) -> Step:
 
     def run(r, w):
         place, new = w.uniform(r[address], "descriptor", i.location), w.uniform(r[value], "new value", i.location)
-        words = load_lanes(w, place, site).reshape(-1)
+        words = np.asarray(load_lanes(w, place, site)).reshape(-1)
         bound = _known(w, words)
         if bound is None:
             raise SimulationError("no descriptor", f"no tensor map at shared address {place:#x}", i.location)

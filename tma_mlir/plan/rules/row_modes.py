@@ -45,8 +45,8 @@ def row_pitch(found_bytes: int, needed_bytes: int) -> Condition:
 
 @rule
 def gather_supported(chip: str, what: str = "gather4") -> Condition:
-    """``tile::gather4`` into the CTA's own shared memory needs sm_100. The forms that ``what`` names otherwise (multicast,
-    cta_group, prefetch, scatter4) need sm_100a and its kin (PTX ISA, cp.async.bulk.tensor, target notes)."""
+    """``tile::gather4`` into the CTA's own shared memory needs sm_100. The other forms (``what`` says multicast,
+    cta_group, prefetch or scatter4) need sm_100a and its kin (PTX ISA, cp.async.bulk.tensor, target notes)."""
     able = [each.name for each in CHIPS.values() if (each.blackwell if what == "gather4" else each.cta_pairs)]
     remedy = "Copy the rows one by one, or target sm_100a."
     needed = f"one of {', '.join(able)}"
