@@ -12,7 +12,7 @@
 #include <structmember.h>
 
 enum { MAX_ARGUMENTS = 32, MAX_PARAMETERS = 96, MAX_RANK = 8, MAX_MAPS = 24, MAP_BYTES = 128 };
-enum { MAX_KNOWN = 64, MAX_TYPES = 8 };
+enum { MAX_KNOWN = 128, MAX_TYPES = 8 };
 
 /* dlpack.h, version 1.3 */
 typedef struct { int32_t type, id; } Device;

@@ -9,7 +9,7 @@ import pytest
 from tma_mlir.compile.signature import KernelSignature, MemRefArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
-from tma_mlir.runtime import ArgumentTypeError, DescriptorError, view
+from tma_mlir.runtime import ArgumentTypeError, DescriptorError, Kernel, native, view
 
 
 def test_numpy(scale):
@@ -171,6 +171,45 @@ def test_a_slice_off_16_bytes_is_explained(tile_kernel, torch):
     )
     with pytest.raises(DescriptorError, match="a multiple of 16 B"):
         tile_kernel("load", MAP)(data[8:], out, 4096, 0, 0, 0)
+
+
+def test_a_tensor_that_changes_in_place(scale, torch):
+    """Same object, other memory, size, strides or type: never what was there before."""
+    x, y = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
+
+    def doubled():
+        for _ in range(3):
+            scale[8, None](x, y, 2.0, x.numel(), 1)
+        return torch.equal(y[: x.numel()], 2 * x)
+
+    assert doubled()
+    x.set_(torch.full((1000,), 3.0, device="cuda"))
+    assert doubled()
+    x.data = torch.full((700,), 4.0, device="cuda")
+    assert doubled()
+    x.resize_(300)
+    assert doubled()
+    x.data = x.data.view(torch.int32)
+    with pytest.raises(ArgumentTypeError, match="elements are int32, needed: f32"):
+        doubled()
+    x.data = torch.ones(2000, device="cuda")[::2]
+    with pytest.raises(ArgumentTypeError, match="stride 2"):
+        doubled()
+
+
+def test_known_launches_are_native(scale, torch, monkeypatch):
+    if native.module() is None:
+        pytest.skip(f"launches are not native here: {native.why_not}")
+    x, y = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
+    launch = scale[8, None]
+    launch(x, y, 2.0, 1000, 1)
+    monkeypatch.setattr(Kernel, "_launch", None)
+    monkeypatch.setattr(Kernel, "_prepare", None)
+    for factor in (3.0, 4.0):
+        z = torch.empty_like(y)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            launch(x, z, factor, 1000, 1)
+            assert (z == factor).all()
 
 
 def test_wrong_types_are_explained(scale, torch):
