@@ -11,7 +11,7 @@ from tma_mlir.run.execute import run_simulator
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
 
-from compiled_copies import apply, random_arguments, random_copy
+from compiled_copies import apply, random_arguments, random_copy  # pyright: ignore[reportMissingImports]
 
 
 @pytest.mark.parametrize("seed", range(30))
