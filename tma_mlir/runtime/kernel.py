@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import struct
@@ -93,15 +94,13 @@ class Kernel:
             pass
         if not isinstance(grid_block, tuple) or len(grid_block) != 2:
             raise TypeError(f"kernel[grid, block](...) is needed, found kernel[{grid_block!r}]")
-        made = functools.partial(self._look, *grid_block)
-        if not self._debug:
-            made = native.launch(made, self._alive)
-        try:
-            with self._lock:
-                _bounded(self._launchers, LAUNCHERS)
-                self._launchers[grid_block] = made
-        except TypeError:
-            pass
+        look = functools.partial(self._look, *grid_block)
+        if self._debug or not native.wanted():
+            return look
+        made = native.launch(look, self._alive)
+        with contextlib.suppress(TypeError), self._lock:
+            _bounded(self._launchers, LAUNCHERS)
+            self._launchers[grid_block] = made
         return made
 
     def __call__(self, *arguments: Any, **options: Any) -> None:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -34,9 +35,17 @@ why_not = ""
 """Why launches are not native here, once ``module`` was asked."""
 
 
-@cache
+_loading = threading.Lock()
+
+
 def module() -> Any:
     """The extension module, or None with the reason in ``why_not``."""
+    with _loading:
+        return _module()
+
+
+@cache
+def _module() -> Any:
     global why_not
     try:
         return _load()
@@ -102,12 +111,16 @@ def readable(kind: type) -> bool:
     return False
 
 
+def wanted() -> bool:
+    """Whether arrays may come that can be read in C: without PyTorch nothing is built."""
+    return "torch" in sys.modules
+
+
 def launch(slow: Callable[..., None], alive: bytearray) -> Callable[..., None]:
     """A function that launches for arguments it was told of (``teach``) while ``alive[0]``, else calls ``slow``; the
-    latter itself where there is nothing to be gained."""
-    if "torch" not in sys.modules or module() is None:
-        return slow
-    return module().Launch(slow, alive)
+    latter itself where launches are not native."""
+    made = module()
+    return slow if made is None else made.Launch(slow, alive)
 
 
 _FLOATS = {"f32": 1, "f64": 2}

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,7 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    if isolation.in_child() or why_not():
+    # The hook sees the items of other folders too.
+    if item.path.parent != Path(__file__).parent or isolation.in_child() or why_not():
         return None
     isolation.run(item, nextitem)
     return True

@@ -1,7 +1,7 @@
 """Random copies through the planner and the compiler: the GPU's bytes are those of the definition and the simulator's.
 
-``TMA_MLIR_RANDOM_COPIES`` of them, or 5,000; each kernel is launched for 25 tensors. One copy in ``SIMULATED`` also runs
-in the simulator, which takes 100 times as long.
+``TMA_MLIR_RANDOM_COPIES`` of them, or 5,000; each kernel is launched for 25 tensors. One copy in ``SIMULATED`` is
+simulated too, which takes 100 times as long.
 """
 
 import os

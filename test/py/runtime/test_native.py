@@ -235,7 +235,7 @@ def test_other_processes_building_at_the_same_time_do_no_harm(stub, tmp_path):
 
 def test_the_reason_is_kept(monkeypatch):
     monkeypatch.setenv("TMA_MLIR_NATIVE", "0")
-    native.module.cache_clear()
+    native._module.cache_clear()
     assert native.module() is None
     assert native.why_not == "TMA_MLIR_NATIVE=0"
-    native.module.cache_clear()
+    native._module.cache_clear()
