@@ -240,13 +240,21 @@ def _tensor_reduce(i: Instruction, c: Compiler) -> Step:
 
 @operation("nvvm.cp.async.bulk.tensor.prefetch")
 def _tensor_prefetch(i: Instruction, c: Compiler) -> Step:
-    descriptor, coordinates = i.group(0)[0], i.group(1)
+    descriptor, coordinates, offsets = i.group(0)[0], i.group(1), i.group(2)
+    mode = _mode(i)
+    if mode not in ("tile", "tile_gather4", "im2col"):
+        raise UnsupportedError(f"{i.name} in mode {mode}", i.location)
 
     def run(r, w):
-        for _, (at, *rest) in lanes_of(w, [r[v] for v in (descriptor, *coordinates)]):
+        for _, (at, *rest) in lanes_of(w, [r[v] for v in (descriptor, *coordinates, *offsets)]):
             bound = descriptor_at(w, at, i.location)
             try:
-                engine.check_coordinates(bound, rest, store=False)
+                if mode == "tile_gather4":
+                    gather.row_windows(bound, rest, store=False)
+                elif mode == "im2col":
+                    im2col.pixel_windows(bound, rest[: len(coordinates)], rest[len(coordinates) :], store=False)
+                else:
+                    engine.check_coordinates(bound, rest, store=False)
             except engine.TmaFault as error:
                 raise fault(error, "tensor prefetch", i.location) from None
 
