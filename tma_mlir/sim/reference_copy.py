@@ -34,6 +34,8 @@ def reference_call(attributes: dict[str, Any], i: Instruction) -> Step:
 def _copy(w: Warp, attributes: dict[str, Any], numbers: list[int], location: str) -> None:
     operands = read_operands(attributes, numbers)
     found = elements(attributes, operands)
+    if not found.inside.size:
+        return
     if attributes["direction"] == "store":
         _store(w, found, location)
         return
