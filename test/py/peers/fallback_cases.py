@@ -50,12 +50,15 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "transpose on the way out": (store(global_type([32, 64], "f32", "[1, 32]"), [32, 64], element="f32"), {}),
     "3-byte rows": (load(global_type([40, 3], "i8"), [32, 3], element="i8", offsets=[4, 0]), {}),
     "3-byte rows out": (store(global_type([40, 3], "i8"), [32, 3], element="i8", offsets=[4, 0]), {}),
-    "empty": (load(global_type([64, 64], "f16"), [0, 64], [8, 64], element="f16"), {}),
+    "empty tensor": (load(global_type([0, 64], "f16"), [8, 64], element="f16"), {}),
     "tail of a row that ends inside 16 bytes": (
         store(global_type([16, 67], "f32", "[128, 1]"), [16, 64], element="f32", offsets=[0, 64]),
         {},
     ),
-    "store one element into the row": (store(global_type([32, 64], "i32"), [32, 32], element="i32", offsets=[0, 1]), {}),
+    "store one element into the row": (
+        store(global_type([32, 64], "i32"), [32, 32], element="i32", offsets=[0, 1]),
+        {},
+    ),
     "NaN fill at an odd pitch": (
         load(global_type([20, 33], "f32"), [16, 32], element="f32", offsets=[8, 16], attributes='oob = "nan"'),
         {},
@@ -64,7 +67,13 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         load(global_type([64, 36], "f32"), [16, 32], element="f32", offsets=[50, 4], attributes='variant = "cp_async"'),
         {},
     ),
-    "bulk": (load(global_type([65536], "i8"), [16384], element="i8", offsets=[1024], attributes='variant = "bulk"'), {}),
-    "bulk store": (store(global_type([65536], "i8"), [16384], element="i8", offsets=[512], attributes='variant = "bulk"'), {}),
+    "bulk": (
+        load(global_type([65536], "i8"), [16384], element="i8", offsets=[1024], attributes='variant = "bulk"'),
+        {},
+    ),
+    "bulk store": (
+        store(global_type([65536], "i8"), [16384], element="i8", offsets=[512], attributes='variant = "bulk"'),
+        {},
+    ),
 }  # fmt: skip
 """Kernel text and its scalar arguments (``a2="5"`` for argument 2)."""
