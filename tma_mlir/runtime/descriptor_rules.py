@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..layout.expr import evaluate
 from ..plan.copy_plan import Condition
-from ..plan.findings import Status
+from ..plan.findings import Finding, Status
 from ..plan.rules import encode_conditions
-from ..plan.tensor_map import TensorMap
+from ..plan.tensor_map import OobFill, TensorMap
 
 
 def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> list[str]:
@@ -18,6 +19,17 @@ def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> lis
         problems.append("address 0; needed: memory. Pass an array that has some")
     if 0 in tensor_map.dims:
         problems.append(f"dims {list(tensor_map.dims)} are empty. Skip the launch for empty arrays")
+    found = _disproven(tensor_map, address, chip)
+    # The rules on the box as a whole are asked only where nothing else is wrong: so for legal memory as well.
+    rank = tensor_map.rank
+    legal = replace(tensor_map, strides_bytes=(16,) * (rank - 1), l2_promotion=0, oob_fill=OobFill.ZERO)
+    if tensor_map.im2col is None:
+        legal = replace(legal, dims=(1,) * rank)
+    found += [finding for finding in _disproven(legal, 16, chip) if finding not in found]
+    return problems + [str(finding) for finding in found if finding.rule != "global dimension" or not problems]
+
+
+def _disproven(tensor_map: TensorMap, address: int, chip: str) -> list[Finding]:
     conditions = encode_conditions(
         tensor_map.data_type,
         tensor_map.dims,
@@ -31,8 +43,7 @@ def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> lis
         chip=chip,
         im2col=tensor_map.im2col,
     )
-    disproven = [condition.finding for condition in conditions if condition.finding.status is Status.DISPROVEN]
-    return problems + [str(finding) for finding in disproven if finding.rule != "global dimension" or not problems]
+    return [condition.finding for condition in conditions if condition.finding.status is Status.DISPROVEN]
 
 
 def check_failures(checks: Sequence[Condition], symbols: Mapping[str, int]) -> list[str]:

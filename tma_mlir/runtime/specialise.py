@@ -12,6 +12,7 @@ from ..layout.expr import Expr
 from . import scalars
 from .arrays import ArrayView
 from .binding import Value, parameter_words, pointer_of, symbol_values
+from .errors import DescriptorError
 from .launch import Launcher, Prepared, Shape
 from .module import Function
 from .tensor_maps import DescriptorBlock, make
@@ -51,16 +52,26 @@ class Specialisation:
 def specialise(signature: KernelSignature, function: Function, shape: Shape, values: Sequence[Value]) -> Specialisation:
     """Checks every rule and encodes the descriptors; raises ``DescriptorError``."""
     symbols = symbol_values(signature, values)
-    descriptors, targets = [], []
+    descriptors, targets, errors = [], [], []
     for position, wanted in enumerate(signature.tensor_maps):
         argument, array = signature.arguments[wanted.argument], values[wanted.argument]
         assert isinstance(argument, MemRefArgument)
         assert isinstance(array, ArrayView)
         pointer = pointer_of(argument, array)
-        made = make(signature.name, position, wanted, symbols, pointer, function.device)
+        try:
+            made = make(signature.name, position, wanted, symbols, pointer, function.device)
+        except DescriptorError as error:
+            errors.append(error)
+            continue
         offset = pointer - array.pointer + int(made.tensor_map.base_offset_bytes)  # type: ignore[arg-type]
         descriptors.append(made)
         targets.append((wanted.argument, offset))
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        # Several copies of one array have the same problems.
+        problems = dict.fromkeys(problem for error in errors for problem in error.problems)
+        raise DescriptorError(f"kernel {signature.name!r}: no tensor maps for these arguments", list(problems))
     words: list[tuple[int | None, int]] = []
     for index, (argument, value) in enumerate(zip(signature.arguments, values, strict=True)):
         if isinstance(argument, ScalarArgument):

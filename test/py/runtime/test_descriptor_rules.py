@@ -43,6 +43,16 @@ def test_all_problems_are_found_together():
     assert len(broken(strides_bytes=(520, 1 << 40), box=(64, 257, 1), address=8)) == 4
 
 
+def test_what_is_wrong_with_the_box_is_said_beside_what_is_wrong_with_the_memory():
+    problems = broken(strides_bytes=(520, 32768), box=(72, 1, 1), address=8)
+    assert [re.sub(r";.*", "", problem) for problem in problems] == [
+        "tensor starts at byte 8 B",
+        "stride 1 is 520 B",
+        "inner box of 144 B with swizzle 128B",
+    ]
+    assert len(broken(dims=(256, 0, 8), box=(256, 256, 256))) == 3  # empty, over shared memory, over the swizzle
+
+
 def test_chips_without_atom_swizzles():
     assert violations(replace(GOOD, swizzle=Swizzle.B128_ATOM_32B), 4096, "sm_100a") == []
 

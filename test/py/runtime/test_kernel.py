@@ -206,6 +206,20 @@ def test_with_nothing_but_empty_arrays_there_is_nothing_to_do(fake_driver):
         kernel.launch(1, None, empty, full)  # it may still write the other one
 
 
+def test_problems_of_all_descriptors_are_listed(fake_driver):
+    pitch = [Expr.of(Symbol(f"arg{i}.stride0")) * 4 for i in range(2)]
+    maps = [TensorMapArgument(i, TensorMap("FLOAT32", (8, 4), (pitch[i],), (8, 4), (1, 1))) for i in (0, 1, 1)]
+    sig = signature(tensor_maps=tuple(maps), arguments=(ANY, ANY), bare_pointers=False)
+    fake_driver(parameter_sizes(sig))
+    odd = [np.zeros((4, columns), np.float32)[:, :8] for columns in (9, 11)]
+    with pytest.raises(DescriptorError) as caught:
+        Kernel(b"", sig).launch(1, None, *odd)
+    assert [problem.partition(";")[0] for problem in caught.value.problems] == [
+        "argument 0: stride 1 is 36 B",
+        "argument 1: stride 1 is 44 B",
+    ]
+
+
 def test_all_argument_problems_are_listed():
     kernel = Kernel(b"", signature(arguments=(MATRIX, MATRIX, ScalarArgument(dtype("i8")), MATRIX)))
     wrong = np.zeros((4, 512), np.float32)[:, ::2]
