@@ -18,14 +18,24 @@ _DYNAMIC_INDEX = -(2**31)
 """``LLVM::GEPOp::kDynamicIndex``."""
 
 
-def _descriptor(rank: int, space: int) -> ir.Type:
+def descriptor_type(rank: int, space: int) -> ir.Type:
+    """MLIR's memref descriptor with pointers to LLVM address space ``space``."""
     pointer = f"ptr<{space}>" if space else "ptr"
     arrays = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
     return ir.Type.parse(f"!llvm.struct<({pointer}, {pointer}, i64{arrays})>")
 
 
-def _pointer_type(space: int) -> ir.Type:
+def pointer_type(space: int) -> ir.Type:
     return ir.Type.parse(f"!llvm.ptr<{space}>" if space else "!llvm.ptr")
+
+
+def own_space(type_: ir.Type) -> int:
+    """The LLVM address space of a memref's pointers: that of the space it names, generic where it names none."""
+    layout = read_memref(type_)
+    assert layout is not None
+    if layout.space == "shared":
+        return 3
+    return 0 if str(ir.MemRefType(type_).memory_space) == "None" else 1
 
 
 def _at(pointer: ir.Value, offset: int | ir.Value, element: ir.Type) -> ir.Value:
@@ -49,8 +59,11 @@ def base_pointer(value: ir.Value, space: int, offset_bytes: int | ir.Value = 0) 
     """Pointer (to LLVM address space ``space``) to byte ``offset_bytes`` of the memory a memref is a view of."""
     layout = read_memref(value.type)
     assert layout is not None
-    struct = builtin.unrealized_conversion_cast([_descriptor(layout.rank, space)], [value])
-    base = llvm.extractvalue(_pointer_type(space), struct, [1])
+    own = own_space(value.type)
+    struct = builtin.unrealized_conversion_cast([descriptor_type(layout.rank, own)], [value])
+    base = llvm.extractvalue(pointer_type(own), struct, [1])
+    if own != space:
+        base = llvm.addrspacecast(pointer_type(space), base)
     return _at(base, offset_bytes, ir.IntegerType.get_signless(8))
 
 
@@ -62,9 +75,12 @@ def element_pointer(value: ir.Value, element_bytes: int, space: int, offset_byte
 def memref_at(
     type_: ir.Type, pointer: ir.Value, sizes: Sequence[int | ir.Value], strides: Sequence[int | ir.Value]
 ) -> ir.Value:
-    """A memref of ``type_`` (in global memory, without offset) whose first element ``pointer`` is."""
+    """A memref of ``type_`` (in global memory, without offset) whose first element ``pointer`` (generic) is."""
+    space = own_space(type_)
+    if space:
+        pointer = llvm.addrspacecast(pointer_type(space), pointer)
     i64 = ir.IntegerType.get_signless(64)
-    struct = llvm.mlir_poison(_descriptor(len(sizes), 0))
+    struct = llvm.mlir_poison(descriptor_type(len(sizes), space))
     numbers = [((2,), 0), *(((3, d), size) for d, size in enumerate(sizes))]
     numbers += [((4, d), stride) for d, stride in enumerate(strides)]
     for position in ((0,), (1,)):
@@ -77,6 +93,6 @@ def memref_at(
 
 def mbarrier_pointer(group: ir.Value, index: ir.Value) -> ir.Value:
     """``!llvm.ptr<3>`` to one mbarrier of a group."""
-    struct = builtin.unrealized_conversion_cast([_descriptor(1, 3)], [group])
-    base = llvm.extractvalue(_pointer_type(3), struct, [1])
+    struct = builtin.unrealized_conversion_cast([descriptor_type(1, 3)], [group])
+    base = llvm.extractvalue(pointer_type(3), struct, [1])
     return _at(base, materialize(index), ir.IntegerType.get_signless(64))

@@ -15,6 +15,7 @@ from mlir.dialects import builtin, llvm
 
 from ..analysis.ir_access import collect, function_inputs
 from ..dialect.memrefs import MemRef, read_memref
+from ..lower.pointers import descriptor_type, own_space, pointer_type
 from .registry import Pass
 
 
@@ -67,9 +68,10 @@ def _expanded_types(rank: int) -> list[ir.Type]:
 
 def _assemble(type_: ir.Type, rank: int, values: Sequence[ir.Value]) -> ir.Value:
     """The memref of ``type_`` made of its numbers; the cast disappears when memrefs are lowered."""
-    arrays = f", array<{rank} x i64>, array<{rank} x i64>" if rank else ""
-    struct_type = ir.Type.parse(f"!llvm.struct<(ptr, ptr, i64{arrays})>")
-    struct = llvm.PoisonOp(struct_type).result
+    space = own_space(type_)
+    struct = llvm.PoisonOp(descriptor_type(rank, space)).result
+    if space:
+        values = [*(llvm.addrspacecast(pointer_type(space), each) for each in values[:2]), *values[2:]]
     places = [[0], [1], [2], *([3, d] for d in range(rank)), *([4, d] for d in range(rank))]
     for value, place in zip(values, places, strict=True):
         struct = llvm.insertvalue(struct, value, place)

@@ -19,6 +19,7 @@ from ..analysis.ir_access import collect, copies_in
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
+from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
@@ -40,6 +41,8 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     for count, copy in enumerate(copies_in(op)):
         with copy.operation.context, copy.operation.location:
             _replace(copy, f"{PREFIX}{count}")
+    for prefetch in collect(op, (PrefetchAsyncOp.OPERATION_NAME,)):
+        prefetch.erase()  # A hint: it means nothing.
     lower_completion_ops(op)
     for function in collect(op, ("gpu.func",)):
         _mark_scratch(function)
