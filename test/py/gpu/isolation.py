@@ -23,7 +23,7 @@ _CHILD = "TMA_MLIR_GPU_TESTS_CHILD"
 PATIENCE_SECONDS = 400
 """A test that takes longer hangs, for example at an mbarrier that is never completed."""
 
-OPTIONS = "-p no:terminal -p no:cacheprovider -o addopts= --import-mode=importlib -s"
+OPTIONS = "-p no:terminal -p no:cacheprovider -o addopts= --import-mode=importlib"
 
 
 def in_child() -> bool:
