@@ -206,6 +206,15 @@ def test_with_nothing_but_empty_arrays_there_is_nothing_to_do(fake_driver):
         kernel.launch(1, None, empty, full)  # it may still write the other one
 
 
+def test_an_empty_array_without_a_tensor_map_is_an_argument_like_others(fake_driver):
+    sig = signature(arguments=(ANY, ANY), bare_pointers=False)
+    fake = fake_driver(parameter_sizes(sig))
+    full = np.zeros((8, 40), np.float32)
+    Kernel(b"", sig).launch(1, None, np.zeros((0, 40), np.float32), full)
+    (launch,) = fake.launches
+    assert [struct.unpack("<q", word)[0] for word in launch.parameters[3:5]] == [0, 40]
+
+
 def test_problems_of_all_descriptors_are_listed(fake_driver):
     pitch = [Expr.of(Symbol(f"arg{i}.stride0")) * 4 for i in range(2)]
     maps = [TensorMapArgument(i, TensorMap("FLOAT32", (8, 4), (pitch[i],), (8, 4), (1, 1))) for i in (0, 1, 1)]
