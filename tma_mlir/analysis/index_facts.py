@@ -72,6 +72,22 @@ def _remainder(a: Facts, b: Facts) -> Facts:
     return Facts(0, high, math.gcd(a.divisor, by))
 
 
+def _unsigned_remainder(a: Facts, b: Facts) -> Facts:
+    """In 0..b-1 whatever the sign of ``a``; a negative one counts as ``a + 2**64``, which keeps powers of two only."""
+    by = b.constant
+    if by is None or by <= 0 or (a.low is not None and a.low >= 0):
+        return _remainder(a, b)
+    return Facts(0, by - 1, math.gcd(a.divisor, by, 1 << 62))
+
+
+def _unsigned_minimum(a: Facts, b: Facts) -> Facts:
+    """The signed minimum of values that are not negative; otherwise at most the smallest bound that is not."""
+    if a.low is not None and b.low is not None and a.low >= 0 and b.low >= 0:
+        return _minimum(a, b)
+    sure = [each.high for each in (a, b) if each.low is not None and each.low >= 0 and each.high is not None]
+    return Facts(0 if sure else None, min(sure) if sure else None, math.gcd(a.divisor, b.divisor))
+
+
 def _shift_left(a: Facts, b: Facts) -> Facts:
     by = b.constant
     return Facts() if by is None or not 0 <= by < 63 else _multiply(a, known(1 << by))
@@ -100,13 +116,13 @@ _BINARY: dict[str, Callable[[Facts, Facts], Facts]] = {
     "divu": _divide,
     "divs": _divide,
     "floordivs": _divide,
-    "remui": _remainder,
+    "remui": _unsigned_remainder,
     "remsi": _remainder,
-    "remu": _remainder,
+    "remu": _unsigned_remainder,
     "rems": _remainder,
     "shli": _shift_left,
     "shl": _shift_left,
-    "minui": _minimum,
+    "minui": _unsigned_minimum,
     "minsi": _minimum,
     "mins": _minimum,
     "maxsi": _maximum,

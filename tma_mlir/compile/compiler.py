@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,7 +180,11 @@ def _signatures(root: ir.Operation) -> dict[str, KernelSignature]:
 
 
 def _ptx(root: ir.Operation) -> str:
+    """One PTX module of all ``gpu.binary``; the header stands in the first only."""
     texts = []
     for binary in collect(root, ("gpu.binary",)):
         texts += [ptx_of(gpu.ObjectAttr(each)) for each in ir.ArrayAttr(binary.attributes["objects"])]
-    return "\n".join(texts)
+    return "\n".join([*texts[:1], *(_HEADER.sub("", text) for text in texts[1:])])
+
+
+_HEADER = re.compile(r"^\.(?:version|target|address_size)\b.*$", re.MULTILINE)

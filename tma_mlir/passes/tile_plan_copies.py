@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +45,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         if plan.guards and plan.request is not None and plan.request.variant != "auto":
             errors.append(_unproven(planned, plan, plan.request.variant))
             continue
-        if problem := _announcement_problem(planned, plan):
+        if problem := _announcement_problem(planned, plan) or _guard_problem(planned, plan):
             errors.append(problem)
             continue
         if wants_remarks():
@@ -68,6 +69,22 @@ def _unproven(copy: CopyAsyncOp, plan: CopyPlan, asked: str) -> TileError:
         f"'tile.copy_async' op cannot prove that {asked} is legal: {reasons}. Say what is known with 'assume', or drop "
         "'variant' for a check in the kernel",
     )
+
+
+def _guard_problem(copy: CopyAsyncOp, plan: CopyPlan) -> TileError | None:
+    """Behind a guard threads copy, which cannot do everything that TMA can (reductions, rounding, gathers)."""
+    if not plan.guards or plan.request is None:
+        return None
+    try:
+        plan_copy(dataclasses.replace(plan.request, variant="simt"))
+    except PlanDeclined as declined:
+        reasons = "; ".join(str(guard.finding) for guard in plan.guards)
+        return TileError(
+            copy.operation.location,
+            f"'tile.copy_async' op is legal for TMA only where {reasons}; and no other way can make this copy: "
+            f"{declined} Say what is known with 'assume'",
+        )
+    return None
 
 
 def _announcement_problem(copy: CopyAsyncOp, plan: CopyPlan) -> TileError | None:

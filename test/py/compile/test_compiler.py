@@ -89,7 +89,9 @@ def test_unknown_chip_names_the_known_ones():
 
 
 def test_kernel_that_host_code_launches_gets_its_descriptors_from_there():
-    text = DEMO.rstrip().removesuffix("}") + """
+    text = (
+        DEMO.rstrip().removesuffix("}")
+        + """
       func.func @host(%a: memref<8x256xf16>, %b: memref<8x256xf16>) {
         %c1 = arith.constant 1 : index
         gpu.launch_func @kernels::@copy_8x256 blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
@@ -97,7 +99,35 @@ def test_kernel_that_host_code_launches_gets_its_descriptors_from_there():
         return
       }
     }"""
+    )
     compiled = compile_text(text, keep=("nvgpu",))
     assert "nvgpu.tma.create.descriptor" in compiled.texts["nvgpu"]
     assert "nvgpu.tma.fence.descriptor" in compiled.texts["nvgpu"]
     assert compiled.signatures == {}
+
+
+def test_two_gpu_modules_become_one_cubin():
+    second = DEMO.replace("@kernels", "@others").replace("@copy_8x256", "@second")
+    body = second[second.index("gpu.module") : second.rindex("}")]
+    text = DEMO.rstrip().removesuffix("}") + body + "}"
+    compiled = compile_text(text)
+    assert set(compiled.signatures) == {"copy_8x256", "second"}
+    assert compiled.ptx.count(".version") == 1
+    assert compiled.cubin is not None
+    assert set(compiled.cubin.resources) == {"copy_8x256", "second"}
+
+
+def test_a_reduction_that_would_need_a_guard_is_refused_with_both_reasons():
+    text = """
+    gpu.module @m {
+      gpu.func @k(%out: memref<64x256xf16>, %column: index)
+          workgroup(%tile: memref<16x64xf16, #gpu.address_space<workgroup>>) kernel {
+        "tile.copy_async"(%tile, %out, %column) {
+          static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: 0, -9223372036854775808>,
+          sizes = array<i64: 16, 64>, reduce = "add", operandSegmentSizes = array<i32: 1, 1, 0, 1, 0, 0, 0, 0, 0>
+        } : (memref<16x64xf16, #gpu.address_space<workgroup>>, memref<64x256xf16>, index) -> ()
+        gpu.return
+      }
+    }"""
+    with pytest.raises(CompileError, match=r"legal for TMA only where .*; and no other way can make this copy"):
+        compile_text(text)
