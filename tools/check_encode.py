@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from checkout import existing_file
+
 from tma_mlir.layout.swizzle import Swizzle
 from tma_mlir.plan import rules
 from tma_mlir.plan.copy_plan import Condition
@@ -43,7 +45,7 @@ def read_rows(path: Path) -> Iterator[dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, help="captured calls, one JSON object a line, gzip")
+    parser.add_argument("data", type=existing_file, help="captured calls, one JSON object a line, gzip")
     parser.add_argument("--show", type=int, default=10, help="how many disagreements to print")
     options = parser.parse_args()
 

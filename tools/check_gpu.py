@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import checkout  # noqa: F401  (makes the package importable)
 import numpy as np
 
 from tma_mlir.compile.compiler import compile_file

@@ -13,6 +13,7 @@ import random
 import sys
 from dataclasses import replace
 
+import checkout  # noqa: F401  (makes the package importable)
 import numpy as np
 
 from tma_mlir.dtypes import dtype

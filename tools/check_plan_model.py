@@ -10,9 +10,9 @@ import gzip
 import json
 import sys
 import zlib
-from pathlib import Path
 
 import numpy as np
+from checkout import existing_file
 
 from tma_mlir.layout.swizzle import Swizzle
 from tma_mlir.plan import Direction, OobFill, TensorMap
@@ -60,7 +60,7 @@ def replay(row: dict) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, nargs="+", help="captures, one JSON object a line, gzip")
+    parser.add_argument("data", type=existing_file, nargs="+", help="captures, one JSON object a line, gzip")
     options = parser.parse_args()
     agree = total = 0
     for path in options.data:

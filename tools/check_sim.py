@@ -17,8 +17,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from checkout import existing_file
 
 from tma_mlir.dtypes import DRIVER_BYTES
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
@@ -103,7 +102,7 @@ def differences(path: Path) -> Iterator[str | None]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("captures", nargs="+", type=Path)
+    parser.add_argument("captures", nargs="+", type=existing_file)
     parser.add_argument("--show", type=int, default=10, help="differences to print (default 10)")
     options = parser.parse_args()
     exact = total = 0

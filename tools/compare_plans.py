@@ -12,8 +12,8 @@ import json
 import math
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
+from checkout import existing_file
 from plan_corpus import OutOfScopeError, read_copy
 
 from tma_mlir.dtypes import DRIVER_BYTES
@@ -103,7 +103,7 @@ def compare(row: dict) -> Row:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, help="plan_corpus.json")
+    parser.add_argument("data", type=existing_file, help="plan_corpus.json")
     parser.add_argument("--short", action="store_true", help="only rows that differ or fall short")
     options = parser.parse_args()
     data = json.loads(options.data.read_text())

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import checkout  # noqa: F401  (makes the package importable)
 import numpy as np
 from check_optimal import random_copy
 from check_plan_model import random_bytes
