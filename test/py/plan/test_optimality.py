@@ -1,7 +1,8 @@
 """Nothing needs fewer instructions than planned: an exhaustive search over small copies says so."""
 
-import importlib.util
+import importlib
 import random
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +17,11 @@ TOOL = Path(__file__).resolve().parents[3] / "tools" / "check_optimal.py"
 
 @pytest.fixture(scope="module")
 def search():
-    spec = importlib.util.spec_from_file_location("check_optimal", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(TOOL.parent))
+    try:
+        return importlib.import_module(TOOL.stem)
+    finally:
+        sys.path.remove(str(TOOL.parent))
 
 
 @pytest.mark.parametrize("seed", range(25))
