@@ -231,7 +231,7 @@ def random_map(rng: np.random.Generator) -> TensorMap:
     edges = {3: (-32769, -32768, 32767, 32768), 4: (-129, -128, 127, 128), 5: (-17, -16, 15, 16)}.get(rank, (0,))
     return TensorMap(
         str(rng.choice(list(DRIVER_BYTES))),
-        tuple(pick(1, 16, 64, 1 << 20, 1 << 32) for _ in range(rank)),
+        tuple(pick(1, 16, 64, 1 << 20, 1 << 31, (1 << 32) - 1, 1 << 32) for _ in range(rank)),
         tuple(pick(16, 1024, 1024, *[1 << 20] * 5, 24) for _ in range(rank - 1)),
         (pick(4, 8, 16, 16, 32, 64, 256, 257), pick(1, 64, 64, 256, 1024, 1025)),
         tuple(pick(*[1] * 9, 2, 8, 9) for _ in range(rank)),
