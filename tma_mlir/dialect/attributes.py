@@ -25,6 +25,12 @@ def _is(attribute: ir.Attribute, name: str) -> bool:
     return str(attribute).startswith(f"#tile.{name}<")
 
 
+def _mode(attribute: ir.Attribute) -> Swizzle:
+    """The one parameter of ``#tile.swizzle`` and ``#tile.atoms``. IRDL admits only these names, none with a quote in it,
+    so the text is read without parsing an attribute again."""
+    return _SWIZZLES[str(attribute).split('"')[1]]
+
+
 def integers(attribute: ir.Attribute) -> tuple[int, ...]:
     """The elements of an array of integer attributes; ``ValueError`` where one is not an integer."""
     values = []
@@ -55,7 +61,7 @@ class SwizzleAttr:
     """``#tile.swizzle<"128B">``."""
 
     def __init__(self, attribute: ir.Attribute):
-        self.mode = _SWIZZLES[ir.StringAttr(parameters(attribute)[0]).value]
+        self.mode = _mode(attribute)
 
     @staticmethod
     def isinstance(attribute: ir.Attribute) -> bool:
@@ -70,7 +76,7 @@ class AtomsAttr:
     """``#tile.atoms<"128B">``: tiled swizzle atoms, see ``tma_mlir.layout.atoms``."""
 
     def __init__(self, attribute: ir.Attribute):
-        self.mode = _SWIZZLES[ir.StringAttr(parameters(attribute)[0]).value]
+        self.mode = _mode(attribute)
 
     @staticmethod
     def isinstance(attribute: ir.Attribute) -> bool:

@@ -69,6 +69,7 @@ class DescriptorPool:
         self._made: dict[tuple[ir.BlockArgument, str], ir.Value] = {}
         self._count: dict[ir.Block, int] = {}
         self._rebased: dict[ir.Value, dict[str, ir.Value]] = {}
+        self._texts: dict[tuple[int, int, int], tuple[TensorMap, Sequence[Condition], str]] = {}
 
     def of(
         self, tensor: ir.Value, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]
@@ -79,14 +80,14 @@ class DescriptorPool:
         if rebase is None:
             return descriptor
         made = self._rebased.setdefault(rebase.rebased, {})
-        text = parameter_text(argument.arg_number, map_, checks)
+        text = self._text(argument.arg_number, map_, checks)
         if text not in made:
             made[text] = updated_descriptor(rebase, descriptor, map_, len(made))
         return made[text]
 
     def get(self, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]) -> ir.Value:
         """The descriptor of ``map_`` on the kernel argument, made if it is new."""
-        text = parameter_text(argument.arg_number, map_, checks)
+        text = self._text(argument.arg_number, map_, checks)
         key = (argument, text)
         if key not in self._made:
             element = str(ir.MemRefType(argument.type).element_type)
@@ -97,3 +98,11 @@ class DescriptorPool:
                 op = CreateDescriptorOp(descriptor_type(map_, element), argument, ir.Attribute.parse(text))
             self._made[key] = op.descriptor
         return self._made[key]
+
+    def _text(self, argument: int, map_: TensorMap, checks: Sequence[Condition]) -> str:
+        """``parameter_text``, once for each plan: plans are read once and given out again, so identity will do. Both
+        objects are kept, so that the identities stay theirs."""
+        key = (argument, id(map_), id(checks))
+        if key not in self._texts:
+            self._texts[key] = (map_, checks, parameter_text(argument, map_, checks))
+        return self._texts[key][2]
