@@ -26,8 +26,8 @@ def _is(attribute: ir.Attribute, name: str) -> bool:
 
 
 def _mode(attribute: ir.Attribute) -> Swizzle:
-    """The one parameter of ``#tile.swizzle`` and ``#tile.atoms``. IRDL admits only these names, none with a quote in it,
-    so the text is read without parsing an attribute again."""
+    """The one parameter of ``#tile.swizzle`` and ``#tile.atoms``, read from the text: IRDL admits known names only, and
+    none of them has a quote in it."""
     return _SWIZZLES[str(attribute).split('"')[1]]
 
 
