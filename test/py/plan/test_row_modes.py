@@ -12,6 +12,8 @@ from tma_mlir.layout.atoms import atom_layout
 from tma_mlir.layout.layout import Layout
 from tma_mlir.layout.swizzle import address_swizzle
 from tma_mlir.plan import CopyRequest, Direction, Im2col, Im2colWalk, PlanDeclined, Region, plan_copy
+from tma_mlir.plan.findings import Status
+from tma_mlir.plan.rules import im2col_bounding_box
 
 ROW = [Expr.of(Symbol(f"row{i}", host=False)) for i in range(4)]
 
@@ -205,6 +207,25 @@ def test_what_im2col_cannot_do(change, rule):
     with pytest.raises(PlanDeclined) as declined:
         plan_copy(im2col((2, 8, 8, 32), start, pixels, channels, walk, **change))
     assert rule in {finding.rule for finding in declined.value.findings}
+
+
+@pytest.mark.parametrize(
+    ("extent", "lower", "upper", "accepted"),
+    [
+        (1, -128, 1, True),
+        (64, 0, -64, False),
+        ((1 << 31) - 1, 0, 0, True),
+        (1 << 31, 0, 0, False),
+        (1 << 31, 0, -1, True),
+        (1 << 31, -32768, -32768, True),
+        ((1 << 32) - 1, -1, -1, False),
+        (1 << 32, 0, 0, False),
+        (1 << 32, -32768, 0, True),
+    ],
+)
+def test_the_bounding_box_of_huge_extents_is_the_driver_s(extent, lower, upper, accepted):
+    """cuTensorMapEncodeIm2col of driver 580.159 on an H200; test/py/gpu/test_im2col.py asks it again."""
+    assert (im2col_bounding_box(extent, lower, upper, 1).finding.status is Status.PROVEN) is accepted
 
 
 def test_unknown_dims_are_checked_by_the_host():

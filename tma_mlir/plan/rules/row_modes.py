@@ -81,11 +81,12 @@ def im2col_corner_range(corner: int, rank: int, name: str) -> Condition:
 
 @rule
 def im2col_bounding_box(extent: Value, lower: int, upper: int, index: int) -> Condition:
-    """The bounding box holds at least one pixel (driver API). The driver counts the extent in a signed 32-bit number:
-    2**31 and more are negative to it, 2**32 is nothing (measured on an H200)."""
-    counted = (extent + (1 << 31)) % (1 << 32) - (1 << 31) if isinstance(extent, int) else extent
+    """The bounding box holds at least one pixel (driver API). The driver adds extent and upper corner in a signed
+    32-bit number and compares that with the lower corner, so an extent of 2**31 needs a negative upper corner and one
+    of 2**32 counts as nothing (measured on an H200)."""
+    end = (extent + upper + (1 << 31)) % (1 << 32) - (1 << 31) if isinstance(extent, int) else extent + upper
     what = f"bounding box of dimension {index} has"
-    return within("im2col bounding box", counted + upper - lower, 1, None, what, " pixels", "Move the corners apart.")
+    return within("im2col bounding box", end - lower, 1, None, what, " pixels", "Move the corners apart.")
 
 
 @rule
