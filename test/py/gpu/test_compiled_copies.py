@@ -1,7 +1,7 @@
 """Random copies through the planner and the compiler: the GPU's bytes are those of the definition and the simulator's.
 
-``TMA_MLIR_RANDOM_COPIES`` of them, or 5,000; each kernel is launched for 25 tensors. One copy in ``SIMULATED`` is
-simulated too, which takes 100 times as long.
+``TMA_MLIR_RANDOM_COPIES`` of them, or 5,000; each kernel is launched for 25 tensors. One copy in
+``TMA_MLIR_SIMULATE_EVERY``, or 5, is simulated too, which takes 100 times as long.
 """
 
 import os
@@ -16,7 +16,7 @@ from .compiled_copies import apply, random_arguments, random_copy
 COPIES = int(os.environ.get("TMA_MLIR_RANDOM_COPIES", "5000"))
 LAUNCHES = 25
 BLOCKS = 20
-SIMULATED = 5
+SIMULATED = int(os.environ.get("TMA_MLIR_SIMULATE_EVERY", "5"))
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
