@@ -70,11 +70,6 @@ def assemble(ptx: str, chip: str, *, assembler: str = "nvjitlink", options: Sequ
     return Cubin(data, log, chip, assembler_version(assembler), parse_resources(log))
 
 
-def warm() -> None:
-    """Loads nvJitLink now (about 80 ms), so that the first ``assemble`` is as fast as the others."""
-    assembler_version("nvjitlink")
-
-
 @cache
 def assembler_version(assembler: str = "nvjitlink") -> str:
     """The tool and its version: what a cache of cubins must hold in its key."""

@@ -134,11 +134,6 @@ def current_device() -> int | None:
     return int(call("cuCtxGetDevice"))
 
 
-def make_current(ordinal: int) -> None:
-    """Makes the primary context of GPU ``ordinal`` current in this thread."""
-    call("cuCtxSetCurrent", device(ordinal).context)
-
-
 @contextlib.contextmanager
 def current(ordinal: int) -> Iterator[None]:
     """The primary context of GPU ``ordinal`` for a while, then the one that was current before."""
