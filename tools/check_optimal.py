@@ -151,15 +151,20 @@ def random_copy(random_: random.Random) -> CopyRequest:
     )  # fmt: skip
 
 
-def permuted(random_: random.Random, shape: tuple[int, ...]) -> Layout:
-    """Dense, the last dimension innermost, the others in any order."""
-    order = [len(shape) - 1, *random_.sample(range(len(shape) - 1), len(shape) - 1)]
-    strides = [0] * len(shape)
+def dense(extents: tuple[int, ...], order: list[int]) -> Layout:
+    """Without gaps, ``order`` from the innermost dimension out."""
+    strides = [0] * len(extents)
     step = 1
     for dim in order:
         strides[dim] = step
-        step *= shape[dim]
-    return Layout(shape, tuple(strides))
+        step *= extents[dim]
+    return Layout(extents, tuple(strides))
+
+
+def permuted(random_: random.Random, shape: tuple[int, ...]) -> Layout:
+    """Dense, the last dimension innermost, the others in any order."""
+    order = [len(shape) - 1, *random_.sample(range(len(shape) - 1), len(shape) - 1)]
+    return dense(shape, order)
 
 
 def cut_layout(random_: random.Random, shape: tuple[int, ...], unit: int) -> Layout:
@@ -171,12 +176,7 @@ def cut_layout(random_: random.Random, shape: tuple[int, ...], unit: int) -> Lay
         middle = random_.choice([d for d in range(1, extent // inner + 1) if (extent // inner) % d == 0])
         extents += [extent // inner // middle, middle, inner]
     order = [len(extents) - 1, *random_.sample(range(len(extents) - 1), len(extents) - 1)]
-    strides = [0] * len(extents)
-    step = 1
-    for index in order:
-        strides[index] = step
-        step *= extents[index]
-    return Layout(tuple(extents), tuple(strides))
+    return dense(tuple(extents), order)
 
 
 def main() -> int:

@@ -12,8 +12,7 @@ from .declined import PlanDeclined
 from .descriptor_dims import Dim, coordinate
 from .findings import Status
 from .modes import CopyModes, Mode, Value, copy_modes, sorted_and_merged
-from .tensor_map import TensorMap
-from .tensor_search import Piece, fill_of
+from .tensor_search import Piece, map_of_dims
 
 
 def described(
@@ -71,17 +70,7 @@ def plan_explicit(request: CopyRequest) -> tuple[Piece, list[Condition]]:
         for dim in dims:
             if _is_end_of(dim, mode):
                 dim.low_safe, dim.high_safe = mode.low_safe, mode.high_safe
-    tensor_map = TensorMap(
-        request.dtype.driver,
-        tuple(dim.limit for dim in dims),
-        tuple(dim.step_bytes for dim in dims[1:]),
-        tuple(dim.box for dim in dims),
-        (1,) * len(dims),
-        wanted.swizzle,
-        request.l2_promotion,
-        fill_of(request),
-        wanted.offset * size,
-    )
+    tensor_map = map_of_dims(request, dims, size, wanted.swizzle, wanted.offset * size)
     group = IssueGroup(0, tuple(coordinate(dim) for dim in dims), copy.shared_offset_bytes)
     return Piece([tensor_map], [group], [dims], size), conditions
 

@@ -20,8 +20,7 @@ from .cover import BOX_LIMIT
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, coordinate
 from .modes import CopyModes, Mode
-from .tensor_map import TensorMap
-from .tensor_search import MAX_RANK, Piece, data_type, element_sizes, fill_of
+from .tensor_search import MAX_RANK, Piece, element_sizes, map_of_dims
 
 CHUNK = 16
 MOST_CHUNKS = 1024
@@ -169,17 +168,7 @@ def _instruction(
         )
     ]
     dims += [Dim(count, distance * CHUNK, count, 0, 1, True, True, -1) for count, distance in box.outer]
-    tensor_map = TensorMap(
-        data_type(request, element_bytes),
-        tuple(dim.limit for dim in dims),
-        tuple(dim.step_bytes for dim in dims[1:]),
-        tuple(dim.box for dim in dims),
-        (1,) * len(dims),
-        swizzle,
-        request.l2_promotion,
-        fill_of(request),
-        copy.global_offset_bytes,
-    )
+    tensor_map = map_of_dims(request, dims, element_bytes, swizzle, copy.global_offset_bytes)
     offset: Expr | int = copy.shared_offset_bytes + position * CHUNK
     group = IssueGroup(0, tuple(coordinate(dim) for dim in dims), offset)
     return Piece([tensor_map], [group], [dims], element_bytes)

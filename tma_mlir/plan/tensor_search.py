@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from ..layout.expr import known_divisor
+from ..layout.expr import Expr, known_divisor
 from ..layout.swizzle import Swizzle
 from . import rules
 from .copy_plan import Condition, IssueGroup
@@ -153,6 +153,23 @@ def data_type(request: CopyRequest, element_bytes: int) -> str:
     if fill_of(request) is OobFill.NAN:
         return {4: "FLOAT32", 8: "FLOAT64"}[element_bytes]
     return f"UINT{8 * element_bytes}"
+
+
+def map_of_dims(
+    request: CopyRequest, dims: list[Dim], element_bytes: int, swizzle: Swizzle, base_offset_bytes: Expr | int
+) -> TensorMap:
+    """The tensor map with these dimensions, in driver order."""
+    return TensorMap(
+        data_type(request, element_bytes),
+        tuple(dim.limit for dim in dims),
+        tuple(dim.step_bytes for dim in dims[1:]),
+        tuple(dim.box for dim in dims),
+        (1,) * len(dims),
+        swizzle,
+        request.l2_promotion,
+        fill_of(request),
+        base_offset_bytes,
+    )
 
 
 def _build(
@@ -306,15 +323,5 @@ def _emit(
         tuple(tuple(step if d == index else 0 for d in range(len(dims))) for _, index, step, _ in loops),
         tuple(shared for _, _, _, shared in loops),
     )
-    tensor_map = TensorMap(
-        data_type(request, element_bytes),
-        tuple(dim.limit for dim in dims),
-        tuple(dim.step_bytes for dim in dims[1:]),
-        tuple(dim.box for dim in dims),
-        (1,) * len(dims),
-        swizzle,
-        request.l2_promotion,
-        fill_of(request),
-        copy.global_offset_bytes,
-    )
+    tensor_map = map_of_dims(request, dims, element_bytes, swizzle, copy.global_offset_bytes)
     return Piece([tensor_map], [group], [dims], element_bytes)

@@ -24,6 +24,7 @@ from .encoding import (
     rank,
     swizzle_inner_box,
     swizzle_supported,
+    tensor_map_conditions,
     unit_stride,
 )
 from .execution import (
@@ -155,6 +156,7 @@ __all__ = [
     "swizzle_phase",
     "swizzle_recognised",
     "swizzle_supported",
+    "tensor_map_conditions",
     "unit_stride",
     "unswizzled",
     "way_of_mode",

@@ -9,7 +9,7 @@ from ...layout.expr import Expr
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
 from ..findings import Finding, Status
-from ..tensor_map import Im2col, OobFill
+from ..tensor_map import Im2col, OobFill, TensorMap
 from .answers import Value, chip_number, holds, multiple, rule, within
 from .row_modes import im2col_conditions
 
@@ -209,3 +209,23 @@ def encode_conditions(
         found += [box_size(box, steps, element_bytes), inner_box_bytes(inner)]
         found.append(swizzle_inner_box(inner, Swizzle(swizzle)))
     return found
+
+
+def tensor_map_conditions(
+    tensor_map: TensorMap, address_bytes: Value, chip: str, known_alignment: int = 16
+) -> list[Condition]:
+    """Every encoding rule on ``tensor_map`` for a tensor at ``address_bytes`` plus a multiple of the alignment."""
+    return encode_conditions(
+        tensor_map.data_type,
+        tensor_map.dims,
+        tensor_map.strides_bytes,
+        tensor_map.box,
+        tensor_map.element_strides,
+        tensor_map.swizzle,
+        l2_promotion_index=tensor_map.l2_promotion,
+        fill=tensor_map.oob_fill,
+        address_bytes=address_bytes,
+        known_alignment=known_alignment,
+        chip=chip,
+        im2col=tensor_map.im2col,
+    )
