@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from checkout import existing_file
 
@@ -15,27 +16,27 @@ from tma_mlir.layout.swizzle import Swizzle
 from tma_mlir.plan import rules
 from tma_mlir.plan.copy_plan import Condition
 from tma_mlir.plan.findings import Status
+from tma_mlir.plan.tensor_map import TensorMap
 
-SWIZZLES = {mode.label.lower(): int(mode) for mode in Swizzle}
+SWIZZLES: dict[Any, Any] = {mode.label.lower(): mode for mode in Swizzle}
 
 
 def conditions(row: dict) -> list[Condition]:
     """All encoding rules on one captured call."""
     rank = row["rank"]
     swizzle = row["swizzle"]
-    return rules.encode_conditions(
+    tensor_map = TensorMap(
         str(row["dtype"]).upper(),
         tuple(row["global_dim"][:rank]),
         tuple(row["global_stride"][: max(rank - 1, 0)]),
         tuple(row["box"][:rank]),
         tuple(row["element_stride"][:rank]),
-        swizzle if isinstance(swizzle, int) else SWIZZLES[swizzle],
-        l2_promotion_index=row["l2_promotion"],
-        fill=row["oob_fill"],
-        address_bytes=row["base_offset"],
-        known_alignment=512,
-        interleave_mode=row["interleave"],
+        SWIZZLES.get(swizzle, swizzle),
+        row["l2_promotion"],
+        row["oob_fill"],
     )
+    found = rules.encode_conditions(tensor_map, address_bytes=row["base_offset"], known_alignment=512)
+    return [rules.interleave(row["interleave"]), *found]
 
 
 def read_rows(path: Path) -> Iterator[dict]:

@@ -297,8 +297,11 @@ def _raise_disproven(conditions: list[Condition]) -> None:
 
 def map_conditions(tensor_map: TensorMap, request: CopyRequest) -> list[Condition]:
     """The encoding rules on one descriptor; all of it must be known on the host."""
-    conditions = rules.tensor_map_conditions(
-        tensor_map, tensor_map.base_offset_bytes, request.chip, request.global_alignment_bytes
+    conditions = rules.encode_conditions(
+        tensor_map,
+        address_bytes=tensor_map.base_offset_bytes,
+        known_alignment=request.global_alignment_bytes,
+        chip=request.chip,
     )
     conditions.append(rules.known_on_host((*tensor_map.dims, *tensor_map.strides_bytes, tensor_map.base_offset_bytes)))
     return conditions

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..layout.expr import evaluate
 from ..plan.copy_plan import Condition
 from ..plan.findings import Finding, Status
-from ..plan.rules import tensor_map_conditions
+from ..plan.rules import encode_conditions
 from ..plan.tensor_map import OobFill, TensorMap
 
 
@@ -30,7 +30,7 @@ def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> lis
 
 
 def _disproven(tensor_map: TensorMap, address: int, chip: str) -> list[Finding]:
-    conditions = tensor_map_conditions(tensor_map, address, chip)
+    conditions = encode_conditions(tensor_map, address_bytes=address, chip=chip)
     return [condition.finding for condition in conditions if condition.finding.status is Status.DISPROVEN]
 
 

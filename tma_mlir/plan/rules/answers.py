@@ -1,40 +1,81 @@
-"""How rules answer: holds, is a multiple, lies within."""
+"""How rules answer: holds, is a multiple, lies within. ``rule`` makes a function of them a rule of its name."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, ParamSpec, cast
 
 from ...layout.expr import Expr, bounds, known_divisor
 from ..copy_plan import Condition
 from ..findings import Finding, Status
 
 Value = Expr | int
-
-rule = lru_cache(maxsize=4096)
-"""Rules are pure: the same question gets the same answer object."""
+P = ParamSpec("P")
 
 
-def holds(rule: str, ok: bool, found: str, needed: str, remedy: str) -> Condition:
-    status = Status.PROVEN if ok else Status.DISPROVEN
-    return Condition(0, Finding(rule, status, found, needed, "" if ok else remedy))
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A ``Condition`` that does not know yet which rule gives it."""
+
+    status: Status
+    found: str
+    needed: str
+    remedy: str
+    value: Value = 0
+    divisor: int = 1
+    low: int | None = None
+    high: int | None = None
 
 
-def multiple(rule: str, value: Value, divisor: int, what: str, unit: str, remedy: str) -> Condition:
+class Rule(Generic[P]):
+    """A rule: called with a question it gives a ``Condition``; ``rule_name`` is what its findings call it."""
+
+    rule_name: str
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Condition: ...
+
+    def cache_clear(self) -> None:
+        """Forget the answers given so far."""
+
+
+def rule(function: Callable[P, Answer]) -> Rule[P]:
+    """``function`` as a rule that has its name, with spaces for underscores.
+
+    Rules are pure: the same question gets the same answer object.
+    """
+    name = function.__name__.replace("_", " ")
+
+    @functools.lru_cache(maxsize=4096)
+    @functools.wraps(function)
+    def ask(*args: P.args, **kwargs: P.kwargs) -> Condition:
+        answer = function(*args, **kwargs)
+        remedy = "" if answer.status is Status.PROVEN else answer.remedy
+        finding = Finding(name, answer.status, answer.found, answer.needed, remedy)
+        return Condition(answer.value, finding, answer.divisor, answer.low, answer.high)
+
+    made = cast(Rule[P], ask)
+    made.rule_name = name
+    return made
+
+
+def holds(ok: bool, found: str, needed: str, remedy: str) -> Answer:
+    return Answer(Status.PROVEN if ok else Status.DISPROVEN, found, needed, remedy)
+
+
+def multiple(value: Value, divisor: int, what: str, unit: str, remedy: str) -> Answer:
     known = known_divisor(value) % divisor == 0
     status = Status.PROVEN if known else Status.DISPROVEN if isinstance(value, int) else Status.UNKNOWN
-    finding = Finding(rule, status, f"{what} {value}{unit}", f"a multiple of {divisor}{unit}", "" if known else remedy)
-    return Condition(value, finding, divisor)
+    return Answer(status, f"{what} {value}{unit}", f"a multiple of {divisor}{unit}", remedy, value, divisor)
 
 
-def within(rule: str, value: Value, low: int | None, high: int | None, what: str, unit: str, remedy: str) -> Condition:
-    if isinstance(value, int):
-        least = most = value
-    else:
-        least, most = bounds(value)
+def within(value: Value, low: int | None, high: int | None, what: str, unit: str, remedy: str) -> Answer:
+    least, most = bounds(value)
     low_ok = low is None or (least is not None and least >= low)
     high_ok = high is None or (most is not None and most <= high)
     if low_ok and high_ok:
-        status, remedy = Status.PROVEN, ""
+        status = Status.PROVEN
     elif (low is not None and most is not None and most < low) or (
         high is not None and least is not None and least > high
     ):
@@ -42,7 +83,7 @@ def within(rule: str, value: Value, low: int | None, high: int | None, what: str
     else:
         status = Status.UNKNOWN
     needed = f"at least {low}{unit}" if high is None else f"{low}..{high}{unit}"
-    return Condition(value, Finding(rule, status, f"{what} {value}{unit}", needed, remedy), 1, low, high)
+    return Answer(status, f"{what} {value}{unit}", needed, remedy, value, 1, low, high)
 
 
 def chip_number(chip: str) -> int:

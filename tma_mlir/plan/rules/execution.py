@@ -5,9 +5,8 @@ from __future__ import annotations
 from ...chips import CHIPS
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import Swizzle, swizzle_mode
-from ..copy_plan import Condition
 from ..findings import Status
-from .answers import Value, chip_number, holds, multiple, rule, within
+from .answers import Answer, Value, chip_number, holds, multiple, rule, within
 
 INT32 = 1 << 31
 
@@ -28,56 +27,50 @@ REDUCTIONS: dict[str, frozenset[str]] = {
 
 
 @rule
-def common_pieces(problem: str) -> Condition:
+def common_pieces(problem: str) -> Answer:
     """Both layouts cut the copy into pieces that nest, so that each moves by constant strides (planner)."""
-    return holds("common pieces", not problem, problem, "layouts whose tiles nest", "Align the region to the tiles.")
+    return holds(not problem, problem, "layouts whose tiles nest", "Align the region to the tiles.")
 
 
 @rule
-def swizzle_recognised(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
+def swizzle_recognised(swizzle: AddressSwizzle | Swizzle | None) -> Answer:
     """The shared tile's address swizzle is one of the hardware's (HW, execution rule 5)."""
     ok = swizzle_mode(swizzle) is not None
-    return holds(
-        "swizzle recognised", ok, f"swizzle {swizzle}", "none, 32B, 64B, 128B or an atom variant", "Use one of those."
-    )
+    return holds(ok, f"swizzle {swizzle}", "none, 32B, 64B, 128B or an atom variant", "Use one of those.")
 
 
 @rule
-def start_coordinate_alignment(start_bytes: Value) -> Condition:
+def start_coordinate_alignment(start_bytes: Value) -> Answer:
     """The innermost start coordinate is at a multiple of 16 bytes, for loads and stores (HW, execution rule 1).
 
     Otherwise the kernel dies with "illegal instruction"; no encode-time check sees it.
     """
-    return multiple(
-        "start coordinate alignment", start_bytes, 16, "innermost start at byte", " B", "Start rows at 16-byte steps."
-    )
+    return multiple(start_bytes, 16, "innermost start at byte", " B", "Start rows at 16-byte steps.")
 
 
 @rule
-def coordinate_range(start: Value, index: int, promised: bool) -> Condition:
+def coordinate_range(start: Value, index: int, promised: bool) -> Answer:
     """Coordinates are 32-bit signed (PTX ISA, cp.async.bulk.tensor); of an unknown one the caller may promise it."""
-    rule = "coordinate range"
-    answer = within(rule, start, -INT32, INT32 - 1, f"start {index} is", "", "Split the tensor.")
-    if promised and answer.finding.status is Status.UNKNOWN:
-        return holds(rule, True, f"start {index} is {start}, promised to fit", answer.finding.needed, "")
+    answer = within(start, -INT32, INT32 - 1, f"start {index} is", "", "Split the tensor.")
+    if promised and answer.status is Status.UNKNOWN:
+        return holds(True, f"start {index} is {start}, promised to fit", answer.needed, "")
     return answer
 
 
 @rule
-def negative_coordinate_on_store(start: Value, index: int) -> Condition:
+def negative_coordinate_on_store(start: Value, index: int) -> Answer:
     """A store or reduction never starts below 0 in any dimension: that kills the kernel (HW, execution rule 2)."""
     remedy = "Crop the region at the tensor's start."
-    return within("negative coordinate on store", start, 0, None, f"start {index} is", "", remedy)
+    return within(start, 0, None, f"start {index} is", "", remedy)
 
 
 @rule
-def store_clip_granularity(inner_dimension_bytes: Value) -> Condition:
+def store_clip_granularity(inner_dimension_bytes: Value) -> Answer:
     """A store past the inner end is cut at 16 bytes, so the tensor's rows are multiples of 16 (HW, execution rule 3).
 
     Otherwise up to 14 bytes behind the row are overwritten silently. Asked only of stores that may pass the end.
     """
     return multiple(
-        "store clip granularity",
         inner_dimension_bytes,
         16,
         "a store passes the end of rows of",
@@ -87,39 +80,36 @@ def store_clip_granularity(inner_dimension_bytes: Value) -> Condition:
 
 
 @rule
-def shared_address_alignment(offset_bytes: Value) -> Condition:
+def shared_address_alignment(offset_bytes: Value) -> Answer:
     """Each box lands at a multiple of 128 bytes of shared memory (HW, execution rule 5)."""
-    return multiple(
-        "shared address alignment", offset_bytes, 128, "box at shared byte", " B", "Align the slice to 128 bytes."
-    )
+    return multiple(offset_bytes, 128, "box at shared byte", " B", "Align the slice to 128 bytes.")
 
 
 @rule
-def shared_base_alignment(base_alignment_bytes: int | None) -> Condition:
+def shared_base_alignment(base_alignment_bytes: int | None) -> Answer:
     """A tile filled by tensor maps starts at a multiple of 128 bytes (HW, execution rule 5)."""
     ok = base_alignment_bytes is None or base_alignment_bytes % 128 == 0
     found = f"tile aligned to {base_alignment_bytes} B"
-    return holds("shared base alignment", ok, found, "128 B", "Align the tile to 128 bytes.")
+    return holds(ok, found, "128 B", "Align the tile to 128 bytes.")
 
 
 @rule
-def swizzle_phase(base_alignment_bytes: int | None, period_bytes: int) -> Condition:
+def swizzle_phase(base_alignment_bytes: int | None, period_bytes: int) -> Answer:
     """A swizzled tile starts at a multiple of the pattern's period, 256, 512 or 1024 bytes (HW, execution rule 5).
 
     The pattern is one of absolute addresses: a tile that starts elsewhere is accepted and comes out shifted.
     """
     ok = base_alignment_bytes is None or base_alignment_bytes % period_bytes == 0
     found = f"tile aligned to {base_alignment_bytes} B"
-    return holds("swizzle phase", ok, found, f"{period_bytes} B", f"Align the tile to {period_bytes} bytes.")
+    return holds(ok, found, f"{period_bytes} B", f"Align the tile to {period_bytes} bytes.")
 
 
 @rule
-def reduction_supported(operation: str | None, data_type_name: str) -> Condition:
+def reduction_supported(operation: str | None, data_type_name: str) -> Answer:
     """The reduction exists for the type; all others die with "illegal instruction" (HW, execution rule 9)."""
     legal = REDUCTIONS.get(data_type_name, frozenset())
     needed = ", ".join(sorted(legal)) or "no reduction exists for this type"
     return holds(
-        "reduction supported",
         operation is None or operation in legal,
         f"{operation} on {data_type_name}",
         needed,
@@ -128,32 +118,26 @@ def reduction_supported(operation: str | None, data_type_name: str) -> Condition
 
 
 @rule
-def reduction_direction(operation: str | None, is_store: bool) -> Condition:
+def reduction_direction(operation: str | None, is_store: bool) -> Answer:
     """Reductions go from shared to global memory only (PTX ISA, cp.reduce.async.bulk.tensor)."""
-    return holds(
-        "reduction direction", operation is None or is_store, f"{operation} on a load", "a store", "Drop the reduction."
-    )
+    return holds(operation is None or is_store, f"{operation} on a load", "a store", "Drop the reduction.")
 
 
 @rule
-def multicast_direction(multicast: bool, is_store: bool) -> Condition:
+def multicast_direction(multicast: bool, is_store: bool) -> Answer:
     """Only loads can be multicast (PTX ISA, cp.async.bulk.tensor)."""
-    return holds(
-        "multicast direction", not (multicast and is_store), "multicast on a store", "a load", "Drop the multicast."
-    )
+    return holds(not (multicast and is_store), "multicast on a store", "a load", "Drop the multicast.")
 
 
 @rule
-def cta_group_supported(group: int, chip: str) -> Condition:
+def cta_group_supported(group: int, chip: str) -> Answer:
     """``cta_group`` 2 needs sm_100a, sm_103a or sm_110a (PTX ISA, cp.async.bulk.tensor, target notes)."""
     ok = group == 1 or (group == 2 and chip in CHIPS and CHIPS[chip].cta_pairs)
     needed = ", ".join(name for name, each in CHIPS.items() if each.cta_pairs)
-    return holds(
-        "cta group supported", ok, f"cta_group {group} on {chip}", f"1, or 2 on one of {needed}", "Target sm_100a."
-    )
+    return holds(ok, f"cta_group {group} on {chip}", f"1, or 2 on one of {needed}", "Target sm_100a.")
 
 
 @rule
-def chip_supported(chip: str) -> Condition:
+def chip_supported(chip: str) -> Answer:
     """Bulk asynchronous copies need sm_90 (PTX ISA, cp.async.bulk)."""
-    return holds("chip supported", chip_number(chip) >= 90, f"chip {chip}", "sm_90 or later", "Target sm_90a.")
+    return holds(chip_number(chip) >= 90, f"chip {chip}", "sm_90 or later", "Target sm_90a.")

@@ -4,46 +4,43 @@ from __future__ import annotations
 
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import ADDRESS_SWIZZLES, Swizzle
-from ..copy_plan import Condition
-from .answers import Value, holds, multiple, rule
+from .answers import Answer, Value, holds, multiple, rule
 
 
 @rule
-def bulk_size(size_bytes: int) -> Condition:
+def bulk_size(size_bytes: int) -> Answer:
     """A ``cp.async.bulk`` moves a multiple of 16 bytes (PTX ISA)."""
-    return holds(
-        "bulk size", size_bytes % 16 == 0, f"contiguous run of {size_bytes} B", "a multiple of 16 B", "Pad the run."
-    )
+    return holds(size_bytes % 16 == 0, f"contiguous run of {size_bytes} B", "a multiple of 16 B", "Pad the run.")
 
 
 @rule
-def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str) -> Condition:
+def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str) -> Answer:
     """Both addresses of a ``cp.async.bulk`` are multiples of 16 bytes (PTX ISA).
 
     The offset is from a base aligned to ``known_alignment`` bytes.
     """
     remedy = "Start at a 16-byte boundary."
     if known_alignment % 16:
-        return multiple("bulk address alignment", known_alignment, 16, f"{what} base aligned to", " B", remedy)
-    return multiple("bulk address alignment", offset_bytes, 16, f"{what} byte", " B", remedy)
+        return multiple(known_alignment, 16, f"{what} base aligned to", " B", remedy)
+    return multiple(offset_bytes, 16, f"{what} byte", " B", remedy)
 
 
 @rule
-def unswizzled(swizzle: Swizzle | None) -> Condition:
+def unswizzled(swizzle: Swizzle | None) -> Answer:
     """A bulk copy without a tensor map does not swizzle (PTX ISA, cp.async.bulk)."""
     found = f"swizzle {'of another kind' if swizzle is None else swizzle.label}"
-    return holds("unswizzled", swizzle is Swizzle.NONE, found, "none", "Use a tensor map.")
+    return holds(swizzle is Swizzle.NONE, found, "none", "Use a tensor map.")
 
 
 @rule
-def known_step(step_bytes: Value) -> Condition:
+def known_step(step_bytes: Value) -> Answer:
     """Loops of bulk copies have constant strides (a limit of this planner, not of the hardware)."""
     ok = isinstance(step_bytes, int)
-    return holds("known step", ok, f"stride {step_bytes} B", "a constant", "Use a tensor map.")
+    return holds(ok, f"stride {step_bytes} B", "a constant", "Use a tensor map.")
 
 
 @rule
-def plain_copy(reduction: str | None, multicast: bool, cta_group: int, rounds: bool = False) -> Condition:
+def plain_copy(reduction: str | None, multicast: bool, cta_group: int, rounds: bool = False) -> Answer:
     """Only tensor-map copies are planned as reductions, multicast or for CTA pairs.
 
     And only they round: a load of tf32 rounds each element (TMA_HARDWARE.md, execution rule 8).
@@ -51,37 +48,35 @@ def plain_copy(reduction: str | None, multicast: bool, cta_group: int, rounds: b
     wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
     wanted.append("rounding to tf32" * rounds)
     found = ", ".join(filter(None, wanted))
-    return holds("plain copy", not found, found or "a plain copy", "a plain copy", "Use a tensor map.")
+    return holds(not found, found or "a plain copy", "a plain copy", "Use a tensor map.")
 
 
 @rule
-def swizzle_pattern_known(swizzle: AddressSwizzle | Swizzle | None) -> Condition:
+def swizzle_pattern_known(swizzle: AddressSwizzle | Swizzle | None) -> Answer:
     """Threads compute swizzled addresses themselves, so the pattern is a known address XOR."""
     ok = not isinstance(swizzle, Swizzle) or swizzle is Swizzle.NONE or swizzle in ADDRESS_SWIZZLES
-    return holds("swizzle pattern known", ok, f"swizzle {swizzle!r}", "a known address XOR", "Use a tensor map.")
+    return holds(ok, f"swizzle {swizzle!r}", "a known address XOR", "Use a tensor map.")
 
 
 @rule
-def cp_async_direction(is_load: bool) -> Condition:
+def cp_async_direction(is_load: bool) -> Answer:
     """``cp.async`` copies from global to shared memory only (PTX ISA)."""
-    return holds("cp async direction", is_load, "a store" if not is_load else "a load", "a load", "Use plain stores.")
+    return holds(is_load, "a store" if not is_load else "a load", "a load", "Use plain stores.")
 
 
 @rule
-def cp_async_size(width_bytes: int) -> Condition:
+def cp_async_size(width_bytes: int) -> Answer:
     """``cp.async`` copies 4, 8 or 16 bytes (PTX ISA)."""
-    return holds(
-        "cp async size", width_bytes in (4, 8, 16), f"vectors of {width_bytes} B", "4, 8 or 16 B", "Align the rows."
-    )
+    return holds(width_bytes in (4, 8, 16), f"vectors of {width_bytes} B", "4, 8 or 16 B", "Align the rows.")
 
 
 @rule
-def cp_async_fill(is_zero: bool) -> Condition:
+def cp_async_fill(is_zero: bool) -> Answer:
     """``cp.async`` fills with zeros only (PTX ISA, src-size)."""
-    return holds("cp async fill", is_zero, "zero fill" if is_zero else "NaN fill", "zero fill", "Fill with zero.")
+    return holds(is_zero, "zero fill" if is_zero else "NaN fill", "zero fill", "Fill with zero.")
 
 
 @rule
-def inside_tensor(proven: bool) -> Condition:
+def inside_tensor(proven: bool) -> Answer:
     """A copy without a tensor map neither fills nor clips: its region lies inside the tensor."""
-    return holds("inside tensor", proven, "a region that may leave the tensor", "a region inside", "State in_bounds.")
+    return holds(proven, "a region that may leave the tensor", "a region inside", "State in_bounds.")
