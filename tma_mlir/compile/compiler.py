@@ -109,7 +109,8 @@ def compile_text(
             done("parse")
             run_pipeline(
                 root,
-                f"builtin.module(tile-verify,tile-check-kernels,tile-plan-copies{{chip={target}}},tile-merge-expect-tx,tile-insert-proxy-fences)",
+                f"builtin.module(tile-verify,tile-check-kernels{{chip={target}}},tile-plan-copies{{chip={target}}},"
+                "tile-merge-expect-tx,tile-insert-proxy-fences)",
             )
             plans = _plans(root, name)
             done("plan", "planned")

@@ -12,8 +12,8 @@ from mlir import ir
 from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import fold_global_subviews
 from ..analysis.ir_access import collect, copies_in
-from ..chips import CHIPS, DEFAULT_CHIP, chip
-from ..diagnostics import remark, wants_remarks
+from ..chips import Chip, Feature, chips_with
+from ..diagnostics import remark, wants_remarks, warn
 from ..dialect.plan_attr import plan_text
 from ..dialect.prefetch_op import CHIP, PrefetchAsyncOp
 from ..dialect.rebase_op import RebaseTensorOp
@@ -21,17 +21,18 @@ from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
 from ..plan import CopyPlan, PlanDeclined, plan_copy
 from ..plan.explain import alternatives
-from .registry import Option, Pass
+from .chip_option import chip_option, chosen_chip
+from .registry import Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    try:
-        name = chip(options["chip"]).name
-    except ValueError as error:
-        raise TileError(op.location, str(error)) from None
+    target = chosen_chip(op, options)
+    name = target.name
     for prefetch in collect(op, (PrefetchAsyncOp.OPERATION_NAME,)):
         prefetch.attributes[CHIP] = ir.StringAttr.get(name, op.context)
-    errors = [_cannot_rebase(each, name) for each in collect(op, (RebaseTensorOp.OPERATION_NAME,)) if name[-1] != "a"]
+    errors: list[TileError] = []
+    if not target.has(Feature.TENSORMAP_REPLACE):
+        errors += [_cannot_rebase(each, name) for each in collect(op, (RebaseTensorOp.OPERATION_NAME,))]
     for copy in copies_in(op):
         if "plan" in copy.operation.attributes:
             continue
@@ -48,6 +49,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         if problem := _announcement_problem(planned, plan) or _guard_problem(planned, plan):
             errors.append(problem)
             continue
+        _warn_of_slow_multicast(planned, target)
         if wants_remarks():
             remark(location, remark_text(plan))
         planned.operation.attributes["plan"] = ir.Attribute.parse(plan_text(plan), planned.operation.context)
@@ -56,9 +58,18 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 
 
 def _cannot_rebase(op: ir.Operation, name: str) -> TileError:
-    """``tensormap.replace`` exists on architecture-specific targets only (PTX ISA, target notes)."""
-    able = ", ".join(each for each in CHIPS if each[-1] == "a")
+    """``tensormap.replace`` exists on architecture- and family-specific targets only (PTX ISA, target notes)."""
+    able = ", ".join(chips_with(Feature.TENSORMAP_REPLACE))
     return TileError(op.location, f"'{op.name}' op needs tensormap.replace, which {name} lacks. Target one of {able}")
+
+
+def _warn_of_slow_multicast(copy: CopyAsyncOp, target: Chip) -> None:
+    if copy.multicast_mask is not None and not target.has(Feature.FAST_MULTICAST):
+        warn(
+            copy.operation.location,
+            f"'tile.copy_async' op multicasts, which ptxas calls much slower on {target.name} than on "
+            f"{', '.join(chips_with(Feature.FAST_MULTICAST))}. Target one of them, or let each CTA load its tile",
+        )
 
 
 def _unproven(copy: CopyAsyncOp, plan: CopyPlan, asked: str) -> TileError:
@@ -124,5 +135,5 @@ PASS = Pass(
     "tile-plan-copies",
     "Plan every tile.copy_async: descriptors, instructions, conditions. Fails with reasons where no plan is legal.",
     run,
-    options=(Option("chip", str, DEFAULT_CHIP, "architecture to plan for"),),
+    options=(chip_option("plan"),),
 )
