@@ -34,7 +34,6 @@ LOAD = (
     "[%s], [%m, {at}], [%s]"
 )
 STORE = "cp.async.bulk.tensor.2d.global.shared::cta.{mode}.bulk_group [%m, {at}], [%s];"
-PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}.L2.global.{mode} [%m, {at}]"
 TWO, FOUR, ROWS = "{%c, %c}", "{%c, %c, %c, %c}", "{%c, %c, %c, %c, %c}"
 OFFSETS = ", {%h, %h}"
 
@@ -44,16 +43,12 @@ def load(mode: str, at: str, space: str = "cta", more: str = "", last: str = "")
     return LOAD.format(rank=rank, space=space, mode=mode, more=more, at=at) + last + ";"
 
 
-def prefetch(mode: str, at: str, last: str = "") -> str:
-    return PREFETCH.format(rank="4d" if at == FOUR else "2d", mode=mode, at=at) + last + ";"
-
-
 EVERYWHERE = {
     "load": load("tile", TWO),
     "load into the cluster": load("tile", TWO, "cluster"),
     "store": STORE.format(mode="tile", at=TWO),
     "reduction": "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%m, {%c, %c}], [%s];",
-    "prefetch": prefetch("tile", TWO),
+    "prefetch": "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%m, {%c, %c}];",
     "im2col": load("im2col", FOUR, last=OFFSETS),
     "multicast": load("tile", TWO, "cluster", ".multicast::cluster", ", %h"),
     "bulk copy": "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%s], [%g], 16, [%s];",
@@ -67,18 +62,14 @@ FEATURES: dict[Feature, tuple[str, ...]] = {
         load("tile::gather4", ROWS, "cluster", ".multicast::cluster", ", %h"),
         load("tile::gather4", ROWS, "cluster", ".cta_group::2"),
     ),
-    Feature.GATHER4_PREFETCH: (prefetch("tile::gather4", ROWS),),
+    Feature.GATHER4_PREFETCH: ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%m, {%c, %c, %c, %c, %c}];",),
     Feature.SCATTER4: (STORE.format(mode="tile::scatter4", at=ROWS),),
     Feature.IM2COL_W: (load("im2col::w", FOUR, last=OFFSETS),),
     Feature.IM2COL_W_CLUSTER: (
         load("im2col::w", FOUR, "cluster", ".multicast::cluster", OFFSETS + ", %h"),
         load("im2col::w", FOUR, "cluster", ".cta_group::2", OFFSETS),
     ),
-    Feature.IM2COL_W_PREFETCH: (prefetch("im2col::w", FOUR, OFFSETS),),
-    Feature.IM2COL_W_128: (
-        load("im2col::w::128", FOUR, last=OFFSETS),
-        prefetch("im2col::w::128", FOUR, OFFSETS),
-    ),
+    Feature.IM2COL_W_128: (load("im2col::w::128", FOUR, last=OFFSETS),),
     Feature.TENSORMAP_REPLACE: ("tensormap.replace.tile.global_address.global.b1024.b64 [%g], %g;",),
     Feature.SETMAXNREG: ("setmaxnreg.inc.sync.aligned.u32 40;",),
     Feature.WGMMA: ("wgmma.fence.sync.aligned;",),
@@ -89,8 +80,8 @@ full speed is where there is no warning, and atom swizzles show where the chip h
 SWIZZLE_ATOMS = "tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%g], 1;"
 
 STATIC_BYTES = 48 * 1024
-"""Static shared memory that every target takes. Those of one architecture alone (``sm_90a``) take as much as a block can
-have, and so tell how much that is; the others take no byte more than this."""
+"""Static shared memory that every target takes. Those of one architecture alone (``sm_90a``) take as much as a block
+can have, and so tell how much that is; the others take no byte more than this."""
 
 
 def answer(assembler: str, chip: Chip, body: str, static_bytes: int = 0) -> str | None:

@@ -15,7 +15,7 @@ from ..diagnostics import remark
 from ..dialect.copy_modes import mode_of
 from ..dialect.prefetch_op import CHIP, PrefetchAsyncOp
 from ..dialect.tile import CreateDescriptorOp
-from ..plan import Condition, CopyPlan, PlanDeclined, plan_copy, rules
+from ..plan import CopyPlan, PlanDeclined, plan_copy, rules
 from .copy_context import plan_value
 from .descriptors import DescriptorPool
 from .instruction_modes import im2col_offset, load_mode
@@ -42,7 +42,8 @@ def _lower(prefetch: PrefetchAsyncOp, pool: DescriptorPool) -> None:
         return
     try:
         chip = _chip(prefetch)
-        if broken := rules.broken(_form_conditions(mode_of(prefetch), chip)):
+        form = rules.gather_supported(chip, Feature.GATHER4_PREFETCH)
+        if mode_of(prefetch) == "gather4" and (broken := rules.broken([form])):
             raise PlanDeclined(broken)
         plan = plan_copy(prefetch_request(prefetch, chip))
     except PlanDeclined as declined:
@@ -56,15 +57,6 @@ def _lower(prefetch: PrefetchAsyncOp, pool: DescriptorPool) -> None:
         return
     with then(prefetch.predicate):
         _issue(prefetch, plan, argument, pool)
-
-
-def _form_conditions(mode: str, chip: str) -> list[Condition]:
-    """What a prefetch needs of the chip where a load in the same mode needs less."""
-    if mode == "gather4":
-        return [rules.gather_supported(chip, Feature.GATHER4_PREFETCH)]
-    if mode == "im2col_w":
-        return [rules.im2col_wide_supported(chip, Feature.IM2COL_W_PREFETCH)]
-    return []
 
 
 def _chip(prefetch: PrefetchAsyncOp) -> str:
