@@ -114,7 +114,7 @@ def verdicts(assembler: str, chip: Chip) -> Iterator[tuple[str, bool, bool]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--assembler", default="nvjitlink", help="nvjitlink, ptxas, or the path of one")
     assembler = parser.parse_args().assembler
     agree = total = 0
