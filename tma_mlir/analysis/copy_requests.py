@@ -16,6 +16,7 @@ from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
 from ..errors import TileError
+from ..hardware import L2_PROMOTIONS
 from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
 from ..layout.layout import AddressSwizzle, Layout
@@ -27,8 +28,6 @@ from .index_facts import Facts, facts_of
 from .mode_requests import mode_fields
 from .shared_tiles import placement
 
-L2_PROMOTIONS = (0, 64, 128, 256)
-"""Bytes, by ``CUtensorMapL2promotion``."""
 DEFAULT_L2_PROMOTION = 2
 """128 B: measured best on an H200; 256 B costs 4 % on read-only streams."""
 

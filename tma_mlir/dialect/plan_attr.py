@@ -10,15 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from mlir import ir
 
+from ..hardware import L2_PROMOTIONS
 from ..layout.expr import Expr, Symbol, parse_expr
 from ..plan.copy_plan import BulkGroup, Condition, Coordinate, CopyPlan, IssueGroup
 from ..plan.findings import Finding, Status
 from ..plan.tensor_map import Im2col, OobFill, Swizzle, TensorMap
 from .attributes import dictionary_fields
 
-_L2_BYTES = (0, 64, 128, 256)
 _SWIZZLES = {mode.label: mode for mode in Swizzle}
-
 
 _TEXTS: dict[int, tuple[CopyPlan, str]] = {}
 """Texts by the identity of the plan, which the planner gives out again for the same copy; the plan is kept so that the
@@ -143,7 +142,7 @@ def _tensor_map_fields(map_: TensorMap) -> dict[str, str]:
         "strides_bytes": _list(map(_value, map_.strides_bytes)),
         "box": _list(map(str, map_.box)),
         "swizzle": f'"{map_.swizzle.label}"',
-        "l2_promotion": str(_L2_BYTES[map_.l2_promotion]),
+        "l2_promotion": str(L2_PROMOTIONS[map_.l2_promotion]),
         "oob": '"nan"' if map_.oob_fill is OobFill.NAN else '"zero"',
     }
     if any(step != 1 for step in map_.element_strides):
@@ -284,7 +283,7 @@ def _read_tensor_map(fields: ir.DictAttr, symbols: Mapping[str, Symbol]) -> Tens
         box=box,
         element_strides=_integers(fields, "element_strides") or (1,) * len(_entries(fields, "dims")),
         swizzle=_SWIZZLES[_string(fields, "swizzle")],
-        l2_promotion=_L2_BYTES.index(_integer(fields, "l2_promotion", 0)),
+        l2_promotion=L2_PROMOTIONS.index(_integer(fields, "l2_promotion", 0)),
         oob_fill=OobFill.NAN if _string(fields, "oob") == "nan" else OobFill.ZERO,
         base_offset_bytes=_read_value(fields["base_offset_bytes"], symbols) if "base_offset_bytes" in fields else 0,
         im2col=_read_im2col(ir.DictAttr(fields["im2col"])) if "im2col" in fields else None,

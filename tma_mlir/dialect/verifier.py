@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from mlir import ir
 
 from ..dtypes import DTYPES, dtype
+from ..hardware import L2_PROMOTIONS, REDUCTION_NAMES
 from ..layout.atoms import atom_layout
 from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from .copy_modes import MODES, global_offset_count, im2col_problem, mode_of, mode_problems, size_count
@@ -169,9 +170,6 @@ def _cache(op: CopyAsyncOp, name: str) -> str | None:
     return None if 0.0 < share <= 1.0 else f"needs a fraction above 0 and up to 1 after the colon, not '{fraction}'"
 
 
-REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-"""What a store can do with the element in memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
-
 CACHE_POLICIES = ("evict_first", "evict_last", "evict_normal", "evict_unchanged")
 """L2 eviction priorities (PTX ISA, createpolicy)."""
 
@@ -183,7 +181,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "swizzle": _swizzle,
     "oob": _one_of("zero", "nan"),
     "in_bounds": _unit,
-    "l2_promotion": _integer_of(0, 64, 128, 256),
+    "l2_promotion": _integer_of(*L2_PROMOTIONS),
     "variant": _one_of("auto", "tma", "tma_explicit", "bulk", "cp_async", "simt"),
     "explicit": _explicit,
     "padding_is_scratch": _unit,
@@ -191,7 +189,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "expect_tx": _unit,
     "announce_bytes": _bytes,
     "tf32": _unit,
-    "reduce": _one_of(*REDUCTIONS),
+    "reduce": _one_of(*REDUCTION_NAMES),
     "cache": _cache,
     "cta_group": _integer_of(1, 2),
     "cluster_split": _integer_of(2, 4, 8, 16),

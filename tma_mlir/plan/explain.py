@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..hardware import L2_PROMOTIONS
 from .copy_plan import Alternative, BulkGroup, Condition, Coordinate, CopyPlan, IssueGroup
 from .copy_request import CopyRequest
 from .declined import PlanDeclined
@@ -189,7 +190,7 @@ def _map_dict(tensor_map: TensorMap) -> dict[str, Any]:
         "box": list(tensor_map.box),
         "element_strides": list(tensor_map.element_strides),
         "swizzle": tensor_map.swizzle.label,
-        "l2_promotion_bytes": (0, 64, 128, 256)[tensor_map.l2_promotion],
+        "l2_promotion_bytes": L2_PROMOTIONS[tensor_map.l2_promotion],
         "oob_fill": "nan" if tensor_map.oob_fill is OobFill.NAN else "zero",
         "base_offset_bytes": _value(tensor_map.base_offset_bytes),
     }

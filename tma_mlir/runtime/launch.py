@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..hardware import DESCRIPTOR_BYTES as SIZE
 from . import driver
 from .module import Function
-from .tensor_maps import SIZE, DescriptorBlock
+from .tensor_maps import DescriptorBlock
 
 Dim3 = tuple[int, int, int]
 Extent = int | Sequence[int] | None

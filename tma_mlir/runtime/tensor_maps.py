@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 
 from ..compile.signature import TensorMapArgument
 from ..dtypes import DRIVER_BYTES
+from ..hardware import DESCRIPTOR_BYTES as SIZE
+from ..hardware import L2_PROMOTIONS
 from ..layout.expr import evaluate
 from ..plan.tensor_map import TensorMap
 from . import driver
 from .descriptor_rules import check_failures, violations
 from .errors import DescriptorError
 from .im2col import encode_im2col, encoder_name
-
-SIZE = 128
-"""Bytes of a descriptor, and its alignment (CUDA 13 declares it so)."""
 
 _DATA_TYPES = {name: number for number, name in enumerate(DRIVER_BYTES)}
 """``CUtensorMapDataType``: the table is in the driver's order."""
@@ -92,7 +91,7 @@ def describe(tensor_map: TensorMap, address: int) -> str:
         f"dims {list(tensor_map.dims)}, strides {list(tensor_map.strides_bytes)} B, box {list(tensor_map.box)}, "
         f"{corners}element strides {list(tensor_map.element_strides)}, interleave none, "
         f"swizzle {tensor_map.swizzle.label}, "
-        f"L2 promotion {(0, 64, 128, 256)[tensor_map.l2_promotion]} B, out of bounds {tensor_map.oob_fill.name.lower()}"
+        f"L2 promotion {L2_PROMOTIONS[tensor_map.l2_promotion]} B, out of bounds {tensor_map.oob_fill.name.lower()}"
     )
 
 
