@@ -11,10 +11,11 @@ from mlir import ir
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import MemRef, read_memref
+from ..dialect.packed import PACKING
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
-from ..dtypes import dtype
+from ..dtypes import PACKINGS, dtype
 from ..errors import TileError
 from ..hardware import L2_PROMOTIONS
 from ..layout.atoms import atom_layout
@@ -44,6 +45,9 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
     tile = copy.destination if is_load else copy.source
     attributes = copy.operation.attributes
     element = dtype("tf32" if "tf32" in attributes else global_.element)
+    if element.packed and PACKING in attributes:
+        driver = PACKINGS[element.bits][ir.StringAttr(attributes[PACKING]).value]
+        element = dataclasses.replace(element, driver=driver)
     assume = _assumptions(attributes)
 
     source_starts = _starts("source_offset", copy.source_offsets, assume.get("source_offsets", ()))
@@ -52,7 +56,7 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
     assert inner_sizes is not None, "tile-verify admits only sizes that fit"
     shared_shape = tuple(extent for extent in shared.shape if extent is not None)
     shared_name, global_name = ("destination", "source") if is_load else ("source", "destination")
-    shared_layout, swizzle = _shared_layout(attributes, shared_name, shared, shared_shape, element.bytes)
+    shared_layout, swizzle = _shared_layout(attributes, shared_name, shared, shared_shape, element.tile_bytes)
     global_shape, global_layout = _global_layout(attributes, global_name, global_, assume)
 
     oob = ir.StringAttr(attributes["oob"]).value if "oob" in attributes else "zero"
@@ -74,7 +78,7 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
         shared_layout=shared_layout,
         shared_region=shared_region,
         shared_swizzle=swizzle,
-        shared_base_alignment_bytes=placement(tile, element.bytes).known_alignment_bytes,
+        shared_base_alignment_bytes=placement(tile, element.tile_bytes).known_alignment_bytes,
         shared_padding_is_scratch="padding_is_scratch" in attributes,
         oob_fill=OobFill.NAN if oob == "nan" else OobFill.ZERO,
         in_bounds="in_bounds" in attributes,

@@ -17,6 +17,7 @@ from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import viewed_argument
 from ..analysis.ir_access import collect, copies_in
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
+from ..chips import DEFAULT_CHIP
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.prefetch_op import PrefetchAsyncOp
@@ -59,7 +60,13 @@ def _mark_scratch(function: ir.Operation) -> None:
 
 
 def _replace(copy: CopyAsyncOp, name: str) -> None:
-    request = copy_request(copy, "sm_90a")
+    request = copy_request(copy, DEFAULT_CHIP)
+    if request.dtype.packed:
+        raise TileError(
+            copy.operation.location,
+            f"'tile.copy_async' op copies packed elements ({request.dtype}), which are not simulated: what chips do "
+            "with them was not measured. Compile the kernel with tma-opt or tma_mlir.compile, or copy the bytes as i8",
+        )
     is_load = copy.mbarrier is not None
     tensor, tile = (copy.source, copy.destination) if is_load else (copy.destination, copy.source)
     global_starts, shared_starts = (

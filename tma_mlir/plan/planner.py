@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..layout.algebra import LayoutError
@@ -19,6 +20,7 @@ from .findings import Finding, Status
 from .gather import plan_gather
 from .im2col import plan_im2col
 from .modes import CopyModes, cut_request, even_parts
+from .packed import plan_packed
 from .tensor_map import TensorMap
 from .tensor_search import Piece, plan_piece
 from .threads import plan_cp_async, plan_simt
@@ -68,6 +70,8 @@ def _planned(request: CopyRequest) -> CopyPlan:
     check_request(request)
     if 0 in request.global_region.extents:
         return CopyPlan("empty", request=request)
+    if request.dtype.packed:
+        return _plan_alone(request, plan_packed)
     if request.rows is not None or request.im2col is not None:
         return _plan_row_mode(request)
     if request.variant == "cp_async":
@@ -109,8 +113,14 @@ def _plan_explicit_copy(request: CopyRequest) -> CopyPlan:
 
 def _plan_row_mode(request: CopyRequest) -> CopyPlan:
     """Gathers, scatters and im2col copies, which no other way can make."""
-    conditions = [rules.way_of_mode(request.variant), *_request_conditions(request)]
-    piece = plan_gather(request) if request.rows is not None else plan_im2col(request)
+    way = rules.way_of_mode(request.variant)
+    return _plan_alone(request, plan_gather if request.rows is not None else plan_im2col, way)
+
+
+def _plan_alone(request: CopyRequest, plan: Callable[[CopyRequest], Piece], *first: Condition) -> CopyPlan:
+    """A copy that nothing but ``plan`` can make."""
+    conditions = [*first, *_request_conditions(request)]
+    piece = plan(request)
     conditions += piece.conditions
     for tensor_map in piece.maps:
         conditions += map_conditions(tensor_map, request)
