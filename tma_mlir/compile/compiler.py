@@ -16,7 +16,7 @@ from ..analysis.ir_access import collect, copies_in, enclosing
 from ..chips import DEFAULT_CHIP, chip
 from ..diagnostics import Diagnostic, Place, collecting, place_of
 from ..dialect import make_context
-from ..dialect.plan_attr import read_plan
+from ..dialect.plan_attr import PLAN, PlanReader
 from ..passes.pipeline import run_pipeline
 from ..passes.tile_assemble import ptx_of
 from ..plan import CopyPlan
@@ -159,11 +159,12 @@ def debug_text(root: ir.Operation, name: str) -> str:
 
 
 def _plans(root: ir.Operation, name: str) -> tuple[PlannedCopy, ...]:
+    plans = PlanReader()
     return tuple(
         PlannedCopy(
             _named_place(place_of(copy.operation.location), name),
             _kernel_name(copy.operation),
-            read_plan(copy.attributes["plan"]),
+            plans.read(copy.attributes[PLAN]),
         )
         for copy in copies_in(root)
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mlir import ir
 
 from ..dialect.memrefs import read_memref
-from ..dialect.plan_attr import read_parameter
+from ..dialect.plan_attr import read_tensor_map
 from ..dtypes import dtype
 from ..layout.expr import Expr, Symbol
 from ..plan import Condition
@@ -53,7 +53,8 @@ def _argument(type_: ir.Type) -> MemRefArgument | ScalarArgument:
 
 
 def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:
-    argument, map_, checks = read_parameter(attribute)
+    recipe = read_tensor_map(attribute)
+    argument, map_ = recipe.argument, recipe.tensor_map
     rename = {"global.": f"arg{argument}."}
 
     def renamed(value: Expr | int) -> Expr | int:
@@ -69,7 +70,7 @@ def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:
         ),
         tuple(
             Condition(renamed(each.value), each.finding, each.divisor, each.low, each.high)  # type: ignore[arg-type]
-            for each in checks
+            for each in recipe.checks
         ),
     )
 

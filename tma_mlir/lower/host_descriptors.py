@@ -30,7 +30,9 @@ def pass_from_host(
     function: ir.Operation, launches: Sequence[ir.Operation], descriptors: Sequence[CreateDescriptorOp]
 ) -> None:
     """Appends descriptor parameters to a kernel and creates what each launch passes for them."""
-    maps = [(ir.BlockArgument(each.tensor).arg_number, each, read_tensor_map(each.map)) for each in descriptors]
+    maps = [
+        (ir.BlockArgument(each.tensor).arg_number, each, read_tensor_map(each.map).tensor_map) for each in descriptors
+    ]
     for _, each, map_ in maps:
         _check(each, map_)
     for launch in launches:

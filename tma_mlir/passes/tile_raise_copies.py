@@ -31,7 +31,7 @@ from ..dialect.verifier import problems
 from ..errors import TileError
 from ..lower.index_builder import add, constant, multiply
 from ..lower.raised_copy import Entry, emit_load, emit_store
-from ..plan import PlanDeclined, plan_copy
+from ..plan import PlanDeclined, Variant, plan_copy
 from .registry import Option, Pass
 
 
@@ -141,15 +141,15 @@ def _why_not_tma(copy: CopyAsyncOp, target: str) -> list[str]:
     request = copy_request(copy, target)
     try:
         plan = plan_copy(request)
-        if plan.variant in ("simt", "cp_async"):
-            plan_copy(dataclasses.replace(request, variant="tma"))
+        if plan.variant.by_threads:
+            plan_copy(dataclasses.replace(request, variant=Variant.TMA))
     except PlanDeclined as declined:
         return [str(declined)]
-    if plan.variant == "empty":
+    if plan.variant is Variant.EMPTY:
         return ["it copies nothing"]
-    if plan.variant == "tma" and kernel_argument(tensor) is None:
+    if plan.variant is Variant.TMA and kernel_argument(tensor) is None:
         return ["its tensor is no argument of the kernel, so the host cannot encode a descriptor"]
-    return [] if plan.variant in ("tma", "bulk") else ["threads copy it faster"]
+    return [] if plan.variant in (Variant.TMA, Variant.BULK) else ["threads copy it faster"]
 
 
 PASS = Pass(

@@ -17,6 +17,7 @@ from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import viewed_argument
 from ..analysis.ir_access import collect, copies_in
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
+from ..chips import DEFAULT_CHIP
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.prefetch_op import PrefetchAsyncOp
@@ -29,7 +30,7 @@ from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
 from ..lower.rebase import lower_rebases
 from ..lower.teams import team, then
-from ..plan import CopyRequest
+from ..plan import CopyRequest, Im2colWalk
 from .registry import Pass
 
 SCRATCH = "tile.scratch_arguments"
@@ -59,7 +60,7 @@ def _mark_scratch(function: ir.Operation) -> None:
 
 
 def _replace(copy: CopyAsyncOp, name: str) -> None:
-    request = copy_request(copy, "sm_90a")
+    request = copy_request(copy, DEFAULT_CHIP)
     is_load = copy.mbarrier is not None
     tensor, tile = (copy.source, copy.destination) if is_load else (copy.destination, copy.source)
     global_starts, shared_starts = (
@@ -149,11 +150,11 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
         "shared_strides": str(list(shared.strides)),
         "swizzle": str([swizzle.bits, swizzle.base, swizzle.shift] if swizzle else []),
     }
-    if request.im2col is not None:
-        fields["lower_corner"] = str(list(request.im2col.lower_corner))
-        fields["upper_corner"] = str(list(request.im2col.upper_corner))
-        fields["traversal_strides"] = str(list(request.im2col.traversal_strides))
-    side = "source" if request.direction.value == "load" else "destination"
+    if isinstance(request.kind, Im2colWalk):
+        fields["lower_corner"] = str(list(request.kind.lower_corner))
+        fields["upper_corner"] = str(list(request.kind.upper_corner))
+        fields["traversal_strides"] = str(list(request.kind.traversal_strides))
+    side = "source" if request.is_load else "destination"
     if f"{side}_layout" in copy.operation.attributes:
         fields["global_extents"] = str(list(request.global_layout.extents))
         fields["global_strides"] = str(list(request.global_layout.strides))

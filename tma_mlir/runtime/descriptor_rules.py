@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..layout.expr import evaluate
 from ..plan.copy_plan import Condition
 from ..plan.findings import Finding, Status
-from ..plan.rules import encode_conditions
+from ..plan.rules import encode_conditions, global_dimension
 from ..plan.tensor_map import OobFill, TensorMap
 
 
@@ -26,7 +26,7 @@ def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> lis
     if tensor_map.im2col is None:
         legal = replace(legal, dims=(1,) * rank)
     found += [finding for finding in _disproven(legal, 16, chip) if finding not in found]
-    return problems + [str(finding) for finding in found if finding.rule != "global dimension" or not problems]
+    return problems + [str(finding) for finding in found if finding.rule != global_dimension.rule_name or not problems]
 
 
 def _disproven(tensor_map: TensorMap, address: int, chip: str) -> list[Finding]:

@@ -12,6 +12,7 @@ from ..compile.signature import TensorMapArgument
 from ..dtypes import DRIVER_BYTES
 from ..layout.expr import evaluate
 from ..plan.tensor_map import TensorMap
+from ..plan.text import tensor_map_text
 from . import driver
 from .descriptor_rules import check_failures, violations
 from .errors import DescriptorError
@@ -83,19 +84,6 @@ class DescriptorBlock:
             memory[position + byte] &= REPAIR_MASK
 
 
-def describe(tensor_map: TensorMap, address: int) -> str:
-    """Every argument of the encoder, dimension 0 innermost."""
-    im2col = tensor_map.im2col
-    corners = f"corners {list(im2col.lower_corner)} and {list(im2col.upper_corner)}, " if im2col else ""
-    return (
-        f"data type {tensor_map.data_type}, rank {tensor_map.rank}, address {address:#x}, "
-        f"dims {list(tensor_map.dims)}, strides {list(tensor_map.strides_bytes)} B, box {list(tensor_map.box)}, "
-        f"{corners}element strides {list(tensor_map.element_strides)}, interleave none, "
-        f"swizzle {tensor_map.swizzle.label}, "
-        f"L2 promotion {(0, 64, 128, 256)[tensor_map.l2_promotion]} B, out of bounds {tensor_map.oob_fill.name.lower()}"
-    )
-
-
 def span_bytes(tensor_map: TensorMap) -> int:
     """Bytes from the first element to the end of the last."""
     steps = (tensor_map.element_bytes, *tensor_map.strides_bytes)
@@ -148,7 +136,7 @@ def _encode_tiled(target: int, data_type: int, tensor_map: TensorMap, address: i
 def _refusal(call: str, code: int, tensor_map: TensorMap, address: int) -> DescriptorError:
     return DescriptorError(
         f"{call} answered {driver.result_name(code)}",
-        [f"{describe(tensor_map, address)}. No rule known to this package forbids it: please report it"],
+        [f"{tensor_map_text(tensor_map, address)}. No rule known to this package forbids it: please report it"],
     )
 
 

@@ -74,7 +74,7 @@ def test_a_refusal_of_the_driver_shows_every_field(fake_driver):
         tensor_maps.encode(GOOD, 4096)
     text = str(caught.value)
     assert text.startswith("cuTensorMapEncodeTiled answered CUDA_ERROR_INVALID_VALUE")
-    for field in ("FLOAT16", "rank 3", "0x1000", "[256, 64, 8]", "[512, 32768] B", "[64, 8, 2]", "128B", "zero"):
+    for field in ("float16", "rank 3", "0x1000", "256,64,8", "512,32768 bytes", "64,8,2", "128B", "zero", "interleave"):
         assert field in text
 
 
