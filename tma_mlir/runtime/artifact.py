@@ -9,8 +9,8 @@ import zipfile
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..compile import signature as signature_types
-from ..compile.assemble import Resources
+from ..abi import signature as signature_types
+from ..assembler import Resources
 from ..dtypes import DType, dtype
 from ..layout import layout as layout_types
 from ..layout.expr import Expr, Symbol, parse_expr

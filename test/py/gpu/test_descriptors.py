@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tma_mlir.abi.conditions import violations
 from tma_mlir.dtypes import DRIVER_BYTES
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, driver
-from tma_mlir.runtime.descriptor_rules import violations
 from tma_mlir.runtime.tensor_maps import DescriptorBlock, DescriptorCache, encode
 
 BASE = 1 << 20

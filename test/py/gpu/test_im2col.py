@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tma_mlir.compile.assemble import Cubin, assemble
-from tma_mlir.compile.signature import KernelSignature, TensorMapArgument
+from tma_mlir.abi.conditions import violations
+from tma_mlir.abi.signature import KernelSignature, TensorMapArgument
+from tma_mlir.assembler import Cubin, assemble
 from tma_mlir.dtypes import DRIVER_BYTES
 from tma_mlir.plan.tensor_map import Im2col, OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, Kernel, driver
-from tma_mlir.runtime.descriptor_rules import violations
 from tma_mlir.runtime.tensor_maps import encode
 from tma_mlir.sim import gather, im2col
 from tma_mlir.sim.engine import BoundTensorMap, place_box, take_box
