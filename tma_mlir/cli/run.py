@@ -15,8 +15,8 @@ from .guard import doing, guarded
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..abi.signature import KernelSignature
     from ..compile.compiler import CompiledModule
-    from ..compile.signature import KernelSignature
 
 EMITS = ("plan", "nvgpu", "lowered", "ptx", "cubin")
 
@@ -66,7 +66,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ..compile.assemble import AssemblerError
+    from ..assembler import AssemblerError
     from ..compile.compiler import STAGES, CompileError, compile_text
     from ..run.arguments import ArgumentError, load_path, make_arguments
     from ..run.report import instruction_lines, plan_lines

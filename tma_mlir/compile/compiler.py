@@ -12,7 +12,9 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import gpu
 
+from ..abi.signature import KernelSignature
 from ..analysis.ir_access import collect, copies_in, enclosing
+from ..assembler import Cubin, assemble
 from ..chips import DEFAULT_CHIP, chip
 from ..diagnostics import Diagnostic, Place, collecting, place_of
 from ..dialect import make_context
@@ -20,8 +22,6 @@ from ..dialect.plan_attr import PLAN, PlanReader
 from ..passes.pipeline import run_pipeline
 from ..passes.tile_assemble import ptx_of
 from ..plan import CopyPlan
-from .assemble import Cubin, assemble
-from .signature import KernelSignature
 from .signature_reader import read_signature
 
 

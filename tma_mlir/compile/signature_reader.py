@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from mlir import ir
 
+from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from ..abi.symbols import for_argument
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_tensor_map
 from ..dtypes import dtype
-from ..layout.expr import Expr, Symbol
-from ..plan import Condition
-from .signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 
 
 def read_signature(function: ir.Operation) -> KernelSignature:
@@ -53,38 +49,4 @@ def _argument(type_: ir.Type) -> MemRefArgument | ScalarArgument:
 
 
 def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:
-    recipe = read_tensor_map(attribute)
-    argument, map_ = recipe.argument, recipe.tensor_map
-    rename = {"global.": f"arg{argument}."}
-
-    def renamed(value: Expr | int) -> Expr | int:
-        return _renamed(value, rename)
-
-    return TensorMapArgument(
-        argument,
-        replace(
-            map_,
-            dims=tuple(map(renamed, map_.dims)),
-            strides_bytes=tuple(map(renamed, map_.strides_bytes)),
-            base_offset_bytes=renamed(map_.base_offset_bytes),
-        ),
-        tuple(
-            Condition(renamed(each.value), each.finding, each.divisor, each.low, each.high)  # type: ignore[arg-type]
-            for each in recipe.checks
-        ),
-    )
-
-
-def _renamed(value: Expr | int, prefixes: Mapping[str, str]) -> Expr | int:
-    if isinstance(value, int):
-        return value
-
-    def rename(symbol: Symbol) -> Symbol:
-        for old, new in prefixes.items():
-            if symbol.name.startswith(old):
-                name = new + symbol.name[len(old) :]
-                return Symbol(name, symbol.low, symbol.high, symbol.divisor, symbol.host)
-        return symbol
-
-    terms = tuple((tuple(map(rename, symbols)), coefficient) for symbols, coefficient in value.terms)
-    return Expr(terms, value.denominator)
+    return for_argument(read_tensor_map(attribute))

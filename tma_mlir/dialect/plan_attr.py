@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from mlir import ir
 
+from ..abi.signature import TensorMapArgument
 from ..codec import DataError, from_data, to_data
-from ..compile.signature import TensorMapArgument
 from ..plan.copy_plan import CopyPlan
 from .attributes import dictionary_attr, dictionary_fields
 from .data_attr import attribute_data, data_attribute

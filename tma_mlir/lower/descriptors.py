@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mlir import ir
 
+from ..abi.signature import TensorMapArgument
 from ..analysis.global_views import rebased_by
 from ..analysis.ir_access import block_owner
-from ..compile.signature import TensorMapArgument
 from ..dialect.plan_attr import tensor_map_attribute
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import dtype

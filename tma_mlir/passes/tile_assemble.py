@@ -9,8 +9,8 @@ from mlir import ir
 from mlir.dialects import gpu
 
 from ..analysis.ir_access import collect
+from ..assembler import AssemblerError, assemble
 from ..chips import DEFAULT_CHIP
-from ..compile.assemble import AssemblerError, assemble
 from ..errors import TileError
 from .registry import Option, Pass
 

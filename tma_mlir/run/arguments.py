@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..compile.signature import KernelSignature, MemRefArgument, ScalarArgument
+from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument
 
 KINDS = (
     "FILE.npy, zeros, iota, random:SEED, small:SEED (each with @64x128 for dynamic shapes), or a number for a scalar"

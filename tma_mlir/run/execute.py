@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..abi.signature import KernelSignature
 from ..compile.compiler import CompiledModule
-from ..compile.signature import KernelSignature
 from .reference import copy_arguments, lower_reference, storage_of
 
 Values = Sequence[np.ndarray | int | float]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
+from ..abi.signature import KernelSignature
 from ..analysis.ir_access import collect
 from ..compile.compiler import CompileError, debug_text, named, parse
-from ..compile.signature import KernelSignature
 from ..compile.signature_reader import read_signature
 from ..diagnostics import collecting
 from ..dialect import make_context

@@ -7,9 +7,9 @@ import json
 import zipfile
 from typing import TYPE_CHECKING
 
+from ..abi.signature import KernelSignature
+from ..assembler import Resources
 from ..codec import from_data, to_data
-from ..compile.assemble import Resources
-from ..compile.signature import KernelSignature
 from ..plan import CopyPlan
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..compile.assemble import Cubin, Resources
-from ..compile.signature import KernelSignature
+from ..abi.signature import KernelSignature
+from ..abi.symbols import scalars_in_descriptors
+from ..assembler import Cubin, Resources
 from . import driver, native, streams
 from .arrays import HOST, ArrayView
 from .binding import Value, convert
@@ -21,7 +22,7 @@ from .fast_keys import FastKeys, fast_keys, may_be_negated
 from .launch import MAX_STREAMS, Extent, LaunchAttributes, Prepared, Shape, dim3, promised
 from .module import Module, allow_cluster, allow_shared
 from .placement import choose_device, choose_stream, other_streams
-from .specialise import Specialisation, scalars_in_descriptors, specialise
+from .specialise import Specialisation, specialise
 from .staging import Staging
 
 Ready = tuple[Prepared, Callable[[int], int]]

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.parameters import DESCRIPTOR_BYTES
 from . import driver
 from .module import Function
-from .tensor_maps import SIZE, DescriptorBlock
+from .tensor_maps import DescriptorBlock
 
 Dim3 = tuple[int, int, int]
 Extent = int | Sequence[int] | None
@@ -117,8 +118,8 @@ class Launcher:
     def __init__(self, function: Function, shape: Shape, maps: int, words: int) -> None:
         self.shape, self.device = shape, function.device.ordinal
         self.function, self._configs = function, {}
-        self._words_at, self._pointers_at = maps * SIZE, maps * SIZE + 8 * words
-        self._offsets = (*range(0, self._words_at, SIZE), *range(self._words_at, self._pointers_at, 8))
+        self._words_at, self._pointers_at = maps * DESCRIPTOR_BYTES, maps * DESCRIPTOR_BYTES + 8 * words
+        self._offsets = (*range(0, self._words_at, DESCRIPTOR_BYTES), *range(self._words_at, self._pointers_at, 8))
         self._pack = struct.Struct(f"<{words}Q").pack_into
         self._free: list[tuple[memoryview, int, int]] = []
         self.issue: Callable[[Any, int, int], tuple] = self._issue_extended
@@ -140,11 +141,11 @@ class Launcher:
 
     def _new_slab(self) -> tuple[memoryview, int, int]:
         """Room for more buffers; returns one of them as memory, position in it, address of the memory's start."""
-        step = (self._pointers_at + 8 * len(self._offsets)) // SIZE * SIZE + SIZE
+        step = (self._pointers_at + 8 * len(self._offsets)) // DESCRIPTOR_BYTES * DESCRIPTOR_BYTES + DESCRIPTOR_BYTES
         raw = (ctypes.c_char * ((SLAB_BUFFERS + 1) * step))()
         start = ctypes.addressof(raw)
         storage = memoryview(raw).cast("B")
-        first = -start % SIZE
+        first = -start % DESCRIPTOR_BYTES
         positions = range(first, first + SLAB_BUFFERS * step, step)
         if self._offsets:
             shape, strides = (SLAB_BUFFERS, len(self._offsets)), (step, 8)

@@ -6,7 +6,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from ..compile.signature import KernelSignature, MemRefArgument
+from ..abi.parameters import parameter_sizes
+from ..abi.signature import KernelSignature
 from . import driver
 from .cubin import parameter_count
 from .errors import CudaError, RuntimeFault, Unloaded
@@ -98,19 +99,6 @@ def allow_cluster(function: Function, blocks: int) -> None:
     if blocks > PORTABLE_CLUSTER:
         attribute = driver.cuda().CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
         driver.call("cuFuncSetAttribute", function.handle, attribute, 1)
-
-
-def parameter_sizes(signature: KernelSignature) -> list[int]:
-    """Bytes of each kernel parameter: descriptors, then the user's arguments as the signature expands them."""
-    sizes = [128] * len(signature.tensor_maps)
-    for argument in signature.arguments:
-        if not isinstance(argument, MemRefArgument):
-            sizes.append(argument.dtype.bytes)
-        elif signature.bare_pointers:
-            sizes.append(8)
-        else:
-            sizes += [8] * (3 + 2 * len(argument.shape))
-    return sizes
 
 
 def _check_parameters(handle: Any, signature: KernelSignature, cubin: bytes) -> None:

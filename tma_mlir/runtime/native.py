@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..compile.signature import KernelSignature, ScalarArgument
+from ..abi.signature import KernelSignature, ScalarArgument
 from .disk_cache import default_folder, digest
 from .specialise import Specialisation
 

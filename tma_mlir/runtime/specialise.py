@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..compile.signature import KernelSignature, MemRefArgument, ScalarArgument
+from ..abi import scalars
+from ..abi.parameters import address_words, parameter_words, pointer_of
+from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument
+from ..abi.symbols import symbol_values
 from ..dtypes import DType
-from ..layout.expr import Expr
-from . import scalars
 from .arrays import ArrayView
-from .binding import Value, parameter_words, pointer_of, symbol_values
+from .binding import Value
 from .errors import DescriptorError
 from .launch import Launcher, Prepared, Shape
 from .module import Function
@@ -79,21 +80,9 @@ def specialise(signature: KernelSignature, function: Function, shape: Shape, val
             continue
         assert isinstance(value, ArrayView)
         expanded = parameter_words(argument, value, signature.bare_pointers)
-        pointers = 1 if signature.bare_pointers else 2
+        pointers = address_words(signature.bare_pointers)
         words += [(index, number - value.pointer) for number in expanded[:pointers]]
         words += [(None, number) for number in expanded[pointers:]]
     launcher = Launcher(function, shape, len(descriptors), len(words))
     numbers = tuple((i, a.dtype) for i, a in enumerate(signature.arguments) if isinstance(a, ScalarArgument))
     return Specialisation(launcher, numbers, DescriptorBlock.of(descriptors), tuple(targets), tuple(words))
-
-
-def scalars_in_descriptors(signature: KernelSignature) -> frozenset[int]:
-    """User arguments that are numbers a descriptor or a check depends on."""
-    found = set()
-    for wanted in signature.tensor_maps:
-        tensor_map = wanted.tensor_map
-        values = (*tensor_map.dims, *tensor_map.strides_bytes, tensor_map.base_offset_bytes)
-        for value in (*values, *(check.value for check in wanted.checks)):
-            if isinstance(value, Expr):
-                found |= {symbol.name for symbol in value.symbols()}
-    return frozenset(i for i in range(len(signature.arguments)) if f"arg{i}" in found)

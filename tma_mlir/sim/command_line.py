@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..compile.signature import KernelSignature
+from ..abi.signature import KernelSignature
 from .schedules import ProgressBar, simulate_schedules
 from .simulate import SimulationResult
 

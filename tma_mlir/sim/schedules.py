@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.signature import KernelSignature
+from ..abi.signature import KernelSignature
 from .errors import SimulationError
 from .simulate import Shape, SimulationResult, load_program, simulate
 

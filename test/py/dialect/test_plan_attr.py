@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlir import ir
 
+from tma_mlir.abi.signature import TensorMapArgument
 from tma_mlir.codec import DataError, from_data, to_data
 from tma_mlir.compile.compiler import compile_file
-from tma_mlir.compile.signature import TensorMapArgument
 from tma_mlir.dialect import make_context
 from tma_mlir.dialect.plan_attr import PlanReader, plan_attribute, read_tensor_map, tensor_map_attribute
 from tma_mlir.dtypes import dtype

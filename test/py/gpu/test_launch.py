@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from tma_mlir.compile.assemble import assemble
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument
+from tma_mlir.assembler import assemble
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import TensorMap
 from tma_mlir.runtime import CudaError, Kernel, RuntimeFault, Unloaded, driver

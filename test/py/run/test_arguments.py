@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.run.arguments import ArgumentError, make_arguments
 from tma_mlir.run.execute import compare

@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.assembler import Resources
 from tma_mlir.codec import from_data, to_data
-from tma_mlir.compile.assemble import Resources
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.algebra import row_major
 from tma_mlir.layout.expr import Expr, Symbol, exact_div

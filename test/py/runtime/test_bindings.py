@@ -13,7 +13,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 PROGRAM = """
 import ctypes
 import numpy as np
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import Kernel, native_chip

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tma_mlir.compile.assemble import assemble
+from tma_mlir.assembler import assemble
 from tma_mlir.runtime.cubin import parameter_count
 
 PTX = """.version 8.0

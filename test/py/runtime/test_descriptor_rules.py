@@ -4,12 +4,12 @@ from typing import cast
 
 import pytest
 
+from tma_mlir.abi.conditions import check_failures, violations
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.copy_plan import Condition
 from tma_mlir.plan.findings import Finding, Status
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, tensor_maps
-from tma_mlir.runtime.descriptor_rules import check_failures, violations
 
 GOOD = TensorMap("FLOAT16", (256, 64, 8), (512, 32768), (64, 8, 2), (1, 1, 1), Swizzle.B128)
 

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import TensorMap

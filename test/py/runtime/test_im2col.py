@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from tma_mlir.abi.conditions import violations
 from tma_mlir.codec import from_data, to_data
 from tma_mlir.plan.tensor_map import Im2col, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, im2col, tensor_maps
-from tma_mlir.runtime.descriptor_rules import violations
 
 # An NHWC image 8x14x14x64 of f16, 128 pixels of 32 channels, padding 1 of a 3x3 filter, stride 2 in H.
 MAP = TensorMap(

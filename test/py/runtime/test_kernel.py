@@ -9,8 +9,8 @@ import weakref
 import numpy as np
 import pytest
 
-from tma_mlir.compile.assemble import assemble
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.assembler import assemble
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap

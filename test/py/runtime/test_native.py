@@ -78,7 +78,7 @@ new = ctypes.pythonapi.PyCapsule_New
 new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 Tensor.__dlpack_c_exchange_api__ = new(ctypes.addressof(api), b"dlpack_exchange_api", None)
 
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import TensorMap
