@@ -123,7 +123,7 @@ def _execute(
         if device == "gpu":
             execute.run_gpu(compiled, signature, values)
         else:
-            run_with_options(options, compiled.texts["lowered"], signature, values)
+            run_with_options(options, compiled.texts["lowered"], signature, values, compiled.chip)
     except (execute.RunError, RuntimeFault, ArgumentTypeError, DescriptorError, SimulationError) as error:
         raise Failure(_prefixed(str(error))) from None
     for index, path in outputs.items():

@@ -29,7 +29,7 @@ class RebaseTensorOp(ir.OpView):
     the operation runs again on the same scratch.
 
     All threads of the CTA (``scope = "cta"``, the default) or of the warp (``"warp"``) execute it together. Needs
-    ``tensormap.replace``: sm_90a and other chips with an ``a``.
+    a chip with ``tensormap.replace``, as sm_90a.
     """
 
     OPERATION_NAME = "tile.rebase_tensor"

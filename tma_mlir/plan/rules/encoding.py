@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ...chips import DEFAULT_CHIP
+from ...chips import DEFAULT_CHIP, Feature, chip_has, shared_bytes
 from ...dtypes import DRIVER_BYTES, DRIVER_FLOATS
 from ...layout.expr import Expr
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
 from ..findings import Status
 from ..tensor_map import OobFill, TensorMap
-from .answers import Answer, Value, chip_number, holds, multiple, rule, within
+from .answers import Answer, Value, holds, multiple, rule, within
 from .row_modes import im2col_conditions
-
-SHARED_MEMORY_BYTES = 232_448
-"""Shared memory one block can have on sm_90 and sm_100 (227 KiB)."""
 
 
 @rule
@@ -89,14 +86,17 @@ def box_dimension(extent: int, index: int) -> Answer:
 
 
 @rule
-def box_size(box: tuple[int, ...], element_strides: tuple[int, ...], element_bytes: int) -> Answer:
-    """The box fits the SM's shared memory (HW, encoding: 230,400 B accepted, 261,120 B refused).
+def box_size(
+    box: tuple[int, ...], element_strides: tuple[int, ...], element_bytes: int, chip: str = DEFAULT_CHIP
+) -> Answer:
+    """The box fits a block's shared memory (HW, encoding: 230,400 B accepted, 261,120 B refused).
 
     The driver divides every dimension by its element stride, the innermost one too, and rounds down.
     """
     size = element_bytes * math.prod(extent // step for extent, step in zip(box, element_strides, strict=True))
-    needed = f"at most {SHARED_MEMORY_BYTES} B"
-    return holds(size <= SHARED_MEMORY_BYTES, f"box of {size} B", needed, "Split the box.")
+    most = shared_bytes(chip)
+    needed = f"at most {most} B"
+    return holds(size <= most, f"box of {size} B", needed, "Split the box.")
 
 
 @rule
@@ -128,9 +128,9 @@ def element_stride(step: int, index: int) -> Answer:
 
 @rule
 def swizzle_supported(swizzle: int, chip: str) -> Answer:
-    """Modes 0..3 everywhere; the 32-byte and 64-byte atom variants are refused on sm_90 (HW, encoding)."""
+    """Modes 0..3 everywhere; the 32-byte and 64-byte atom variants on some chips (HW, encoding: refused on sm_90)."""
     known = 0 <= swizzle <= 6
-    ok = known and (swizzle <= 3 or chip_number(chip) >= 100)
+    ok = known and (swizzle <= Swizzle.B128 or chip_has(chip, Feature.ATOM_SWIZZLES))
     label = Swizzle(swizzle).label if known else str(swizzle)
     return holds(ok, f"swizzle {label} on {chip}", "none, 32B, 64B or 128B", "Target sm_100a.")
 
@@ -181,6 +181,6 @@ def encode_conditions(
     if all(condition.finding.status is not Status.DISPROVEN for condition in found):
         inner = tensor_map.inner_box_bytes
         steps = strides if im2col is None else (1, 1)
-        found += [box_size(box, steps, tensor_map.element_bytes), inner_box_bytes(inner)]
+        found += [box_size(box, steps, tensor_map.element_bytes, chip), inner_box_bytes(inner)]
         found.append(swizzle_inner_box(inner, Swizzle(swizzle)))
     return found

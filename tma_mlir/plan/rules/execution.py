@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...chips import CHIPS
+from ...chips import CHIPS, Feature, chip_has, chips_with
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import Swizzle, swizzle_mode
 from ..findings import Status
-from .answers import Answer, Value, chip_number, holds, multiple, rule, within
+from .answers import Answer, Value, holds, multiple, rule, within
 
 INT32 = 1 << 31
 
@@ -131,13 +131,13 @@ def multicast_direction(multicast: bool, is_store: bool) -> Answer:
 
 @rule
 def cta_group_supported(group: int, chip: str) -> Answer:
-    """``cta_group`` 2 needs sm_100a, sm_103a or sm_110a (PTX ISA, cp.async.bulk.tensor, target notes)."""
-    ok = group == 1 or (group == 2 and chip in CHIPS and CHIPS[chip].cta_pairs)
-    needed = ", ".join(name for name, each in CHIPS.items() if each.cta_pairs)
+    """``cta_group`` 2 needs a chip with CTA pairs (PTX ISA, cp.async.bulk.tensor, target notes)."""
+    ok = group == 1 or (group == 2 and chip_has(chip, Feature.CTA_PAIRS))
+    needed = ", ".join(chips_with(Feature.CTA_PAIRS))
     return holds(ok, f"cta_group {group} on {chip}", f"1, or 2 on one of {needed}", "Target sm_100a.")
 
 
 @rule
 def chip_supported(chip: str) -> Answer:
-    """Bulk asynchronous copies need sm_90 (PTX ISA, cp.async.bulk)."""
-    return holds(chip_number(chip) >= 90, f"chip {chip}", "sm_90 or later", "Target sm_90a.")
+    """Bulk asynchronous copies need sm_90 (PTX ISA, cp.async.bulk), and a chip that is known."""
+    return holds(chip in CHIPS, f"chip {chip}", f"one of {', '.join(CHIPS)}", "Target sm_90a.")
