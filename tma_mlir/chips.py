@@ -27,7 +27,6 @@ class Feature(enum.Enum):
     IM2COL_W = "im2col_w"
     """``im2col::w`` into the CTA's own shared memory (``.shared::cta``)."""
     IM2COL_W_CLUSTER = "im2col_w with multicast or cta_group 2"
-    IM2COL_W_PREFETCH = "im2col_w of a prefetch"
     IM2COL_W_128 = "im2col_w_128"
     ATOM_SWIZZLES = "128-byte swizzles with 32- and 64-byte atoms"
     """A property of the descriptor, which an assembler sees only where ``tensormap.replace.tile.swizzle_atomicity``
@@ -48,7 +47,6 @@ _DATA_CENTRE = frozenset(
         Feature.GATHER4_PREFETCH,
         Feature.SCATTER4,
         Feature.IM2COL_W_CLUSTER,
-        Feature.IM2COL_W_PREFETCH,
         Feature.IM2COL_W_128,
     }
 )

@@ -34,7 +34,6 @@ LOAD = (
     "[%s], [%m, {at}], [%s]"
 )
 STORE = "cp.async.bulk.tensor.2d.global.shared::cta.{mode}.bulk_group [%m, {at}], [%s];"
-PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}.L2.global.{mode} [%m, {at}]"
 TWO, FOUR, ROWS = "{%c, %c}", "{%c, %c, %c, %c}", "{%c, %c, %c, %c, %c}"
 OFFSETS = ", {%h, %h}"
 
@@ -44,16 +43,12 @@ def load(mode: str, at: str, space: str = "cta", more: str = "", last: str = "")
     return LOAD.format(rank=rank, space=space, mode=mode, more=more, at=at) + last + ";"
 
 
-def prefetch(mode: str, at: str, last: str = "") -> str:
-    return PREFETCH.format(rank="4d" if at == FOUR else "2d", mode=mode, at=at) + last + ";"
-
-
 EVERYWHERE = {
     "load": load("tile", TWO),
     "load into the cluster": load("tile", TWO, "cluster"),
     "store": STORE.format(mode="tile", at=TWO),
     "reduction": "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%m, {%c, %c}], [%s];",
-    "prefetch": prefetch("tile", TWO),
+    "prefetch": "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%m, {%c, %c}];",
     "im2col": load("im2col", FOUR, last=OFFSETS),
     "multicast": load("tile", TWO, "cluster", ".multicast::cluster", ", %h"),
     "bulk copy": "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%s], [%g], 16, [%s];",
@@ -67,18 +62,14 @@ FEATURES: dict[Feature, tuple[str, ...]] = {
         load("tile::gather4", ROWS, "cluster", ".multicast::cluster", ", %h"),
         load("tile::gather4", ROWS, "cluster", ".cta_group::2"),
     ),
-    Feature.GATHER4_PREFETCH: (prefetch("tile::gather4", ROWS),),
+    Feature.GATHER4_PREFETCH: ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%m, {%c, %c, %c, %c, %c}];",),
     Feature.SCATTER4: (STORE.format(mode="tile::scatter4", at=ROWS),),
     Feature.IM2COL_W: (load("im2col::w", FOUR, last=OFFSETS),),
     Feature.IM2COL_W_CLUSTER: (
         load("im2col::w", FOUR, "cluster", ".multicast::cluster", OFFSETS + ", %h"),
         load("im2col::w", FOUR, "cluster", ".cta_group::2", OFFSETS),
     ),
-    Feature.IM2COL_W_PREFETCH: (prefetch("im2col::w", FOUR, OFFSETS),),
-    Feature.IM2COL_W_128: (
-        load("im2col::w::128", FOUR, last=OFFSETS),
-        prefetch("im2col::w::128", FOUR, OFFSETS),
-    ),
+    Feature.IM2COL_W_128: (load("im2col::w::128", FOUR, last=OFFSETS),),
     Feature.TENSORMAP_REPLACE: ("tensormap.replace.tile.global_address.global.b1024.b64 [%g], %g;",),
     Feature.SETMAXNREG: ("setmaxnreg.inc.sync.aligned.u32 40;",),
     Feature.WGMMA: ("wgmma.fence.sync.aligned;",),
@@ -123,7 +114,7 @@ def verdicts(assembler: str, chip: Chip) -> Iterator[tuple[str, bool, bool]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--assembler", default="nvjitlink", help="nvjitlink, ptxas, or the path of one")
     assembler = parser.parse_args().assembler
     agree = total = 0

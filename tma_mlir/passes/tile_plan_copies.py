@@ -19,8 +19,8 @@ from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
-from ..plan import Condition, CopyPlan, PlanDeclined, Variant, plan_copy, rules
-from ..plan.copy_request import CopyRequest, Gather, Im2colWalk
+from ..plan import CopyPlan, PlanDeclined, Variant, plan_copy, rules
+from ..plan.copy_request import CopyRequest, Gather
 from ..plan.explain import alternatives
 from ..plan.text import count_text
 from .chip_option import chip_option, chosen_chip
@@ -110,21 +110,13 @@ def _planned(copy: CopyAsyncOp, request: CopyRequest) -> CopyPlan:
 
 def _planned_prefetch(request: CopyRequest) -> CopyPlan:
     """The prefetch's plan. Raises ``PlanDeclined`` where TMA cannot do it as it stands: it is only a hint."""
-    if broken := rules.broken(_form_conditions(request)):
+    form = rules.gather_supported(request.chip, Feature.GATHER4_PREFETCH)
+    if isinstance(request.kind, Gather) and (broken := rules.broken([form])):
         raise PlanDeclined(broken)
     plan = plan_copy(request)
     if plan.guards:
         raise PlanDeclined(tuple(guard.finding for guard in plan.guards))
     return plan
-
-
-def _form_conditions(request: CopyRequest) -> list[Condition]:
-    """What a prefetch needs of the chip where a load in the same mode needs less."""
-    if isinstance(request.kind, Gather):
-        return [rules.gather_supported(request.chip, Feature.GATHER4_PREFETCH)]
-    if isinstance(request.kind, Im2colWalk) and request.kind.wide:
-        return [rules.im2col_wide_supported(request.chip, Feature.IM2COL_W_PREFETCH)]
-    return []
 
 
 def _cannot_rebase(op: ir.Operation, name: str) -> TileError:

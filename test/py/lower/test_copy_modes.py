@@ -5,6 +5,7 @@ import pytest
 from tma_mlir.compile.compiler import CompileError, compile_text
 
 FAMILY = ("sm_100a", "sm_103a", "sm_110a")
+BLACKWELL = ("sm_100", *FAMILY, "sm_120a")
 """Chips with every mode."""
 BLACKWELL = ("sm_100", *FAMILY, "sm_120a")
 ALL = ("sm_90", "sm_90a", *BLACKWELL)
