@@ -28,6 +28,20 @@ def collect(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
     return found
 
 
+def collect_dialect(root: ir.Operation, dialect: str) -> list[ir.Operation]:
+    """Every operation of a dialect under ``root``, in order."""
+    prefix = f"{dialect}."
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.startswith(prefix):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    return found
+
+
 def copies_in(root: ir.Operation) -> list[CopyAsyncOp]:
     """Every ``tile.copy_async`` under ``root``."""
     return [op.opview for op in collect(root, (CopyAsyncOp.OPERATION_NAME,))]

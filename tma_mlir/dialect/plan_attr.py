@@ -35,8 +35,18 @@ def read_tensor_map(attribute: ir.Attribute) -> TensorMapArgument:
     return from_data(TensorMapArgument, attribute_data(dictionary_fields(attribute)))
 
 
+_READ: dict[str, CopyPlan] = {}
+"""Plans by the text of their attribute. Passes read what passes before them wrote, and modules repeat plans."""
+
+
+def _remember(text: str, plan: CopyPlan) -> None:
+    if len(_READ) >= 4096:
+        _READ.clear()
+    _READ[text] = plan
+
+
 class PlanReader:
-    """Reads ``#tile.plan`` attributes, each once. For one pass: it keeps the attributes, and with them the context."""
+    """Reads ``#tile.plan`` attributes. For one pass: it keeps the attributes, and with them the context."""
 
     def __init__(self) -> None:
         self._plans: dict[ir.Attribute, CopyPlan] = {}
@@ -45,13 +55,21 @@ class PlanReader:
         """The plan in the attribute; ``DataError`` for one that is not well formed."""
         plan = self._plans.get(attribute)
         if plan is None:
-            data = attribute_data(dictionary_fields(attribute))
-            plan = from_data(CopyPlan, data, ignored=frozenset((INSTRUCTIONS,)))
-            if data.get(INSTRUCTIONS, plan.instruction_count) != plan.instruction_count:
-                found, said = plan.instruction_count, data[INSTRUCTIONS]
-                raise DataError(f"its groups are {found} instructions, '{INSTRUCTIONS}' says {said}")
-            self._plans[attribute] = plan
+            plan = self._plans[attribute] = _plan_of_text(attribute)
         return plan
+
+
+def _plan_of_text(attribute: ir.Attribute) -> CopyPlan:
+    text = str(attribute)
+    plan = _READ.get(text)
+    if plan is None:
+        data = attribute_data(dictionary_fields(attribute))
+        plan = from_data(CopyPlan, data, ignored=frozenset((INSTRUCTIONS,)))
+        if data.get(INSTRUCTIONS, plan.instruction_count) != plan.instruction_count:
+            found, said = plan.instruction_count, data[INSTRUCTIONS]
+            raise DataError(f"its groups are {found} instructions, '{INSTRUCTIONS}' says {said}")
+        _remember(text, plan)
+    return plan
 
 
 class PlanWriter:
@@ -64,4 +82,5 @@ class PlanWriter:
         made = self._attributes.get(plan)
         if made is None:
             made = self._attributes[plan] = plan_attribute(plan, context)
+            _remember(str(made), plan)
         return made

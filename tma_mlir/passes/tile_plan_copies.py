@@ -10,7 +10,7 @@ from mlir import ir
 
 from ..analysis.copy_requests import RequestReader
 from ..analysis.global_views import fold_global_subviews, kernel_argument
-from ..analysis.ir_access import collect, copies_in
+from ..analysis.ir_access import collect_dialect
 from ..analysis.stale_plans import plan_of, stale_reasons
 from ..chips import CHIPS, DEFAULT_CHIP, chip
 from ..diagnostics import remark, wants_remarks
@@ -31,52 +31,68 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         name = chip(options["chip"]).name
     except ValueError as error:
         raise TileError(op.location, str(error)) from None
-    errors = [_cannot_rebase(each, name) for each in collect(op, (RebaseTensorOp.OPERATION_NAME,)) if name[-1] != "a"]
-    reader, requests, writer = PlanReader(), RequestReader(), PlanWriter()
-    planned_as: dict[CopyRequest, ir.Attribute] = {}
-    for copy in copies_in(op):
-        if _is_planned(copy, name, reader, requests):
-            continue
-        copy = fold_global_subviews(copy)
-        request = requests.copy(copy, name)
-        attribute = planned_as.get(request)
-        if attribute is None or wants_remarks():
-            try:
-                plan = _planned(copy, request)
-            except TileError as error:
-                errors.append(error)
-                continue
-            attribute = planned_as[request] = writer.attribute(plan, op.context)
-        copy.operation.attributes[PLAN] = attribute
-    for each in collect(op, (PrefetchAsyncOp.OPERATION_NAME,)):
-        prefetch: PrefetchAsyncOp = each.opview  # type: ignore[assignment]
-        if _is_planned(prefetch, name, reader, requests):
-            continue
+    planning, errors = _Planning(name), []
+    for each in collect_dialect(op, "tile"):
         try:
-            plan = _planned_prefetch(requests.prefetch(prefetch, name))
-            if kernel_argument(prefetch.source) is not None:
-                each.attributes[PLAN] = writer.attribute(plan, op.context)
-                continue
-            why = "its tensor is not an argument of the kernel"
-        except PlanDeclined as declined:
-            why = str(declined)
-        remark(each.location, f"prefetch dropped: {why}")
-        each.erase()
+            if each.name == CopyAsyncOp.OPERATION_NAME:
+                planning.plan_copy(each.opview)  # type: ignore[arg-type]
+            elif each.name == PrefetchAsyncOp.OPERATION_NAME:
+                planning.plan_prefetch(each.opview)  # type: ignore[arg-type]
+            elif each.name == RebaseTensorOp.OPERATION_NAME and name[-1] != "a":
+                errors.append(_cannot_rebase(each, name))
+        except TileError as error:
+            errors.append(error)
     if errors:
         raise TileErrors(errors)
 
 
-def _is_planned(op: CopyAsyncOp | PrefetchAsyncOp, chip_name: str, plans: PlanReader, requests: RequestReader) -> bool:
-    """Whether ``op`` has a plan that is right for it and for the chip; one that is not is dropped."""
-    plan = plan_of(op, plans)
-    if plan is None:
+class _Planning:
+    """One run of the pass for one chip."""
+
+    def __init__(self, chip_name: str) -> None:
+        self._chip = chip_name
+        self._plans, self._requests, self._writer = PlanReader(), RequestReader(), PlanWriter()
+        self._made: dict[CopyRequest, ir.Attribute] = {}
+
+    def plan_copy(self, copy: CopyAsyncOp) -> None:
+        """Gives ``copy`` its plan; ``TileError`` where there is none."""
+        if self._is_planned(copy):
+            return
+        copy = fold_global_subviews(copy)
+        request = self._requests.copy(copy, self._chip)
+        attribute = self._made.get(request)
+        if attribute is None or wants_remarks():
+            plan = _planned(copy, request)
+            attribute = self._made[request] = self._writer.attribute(plan, copy.operation.context)
+        copy.operation.attributes[PLAN] = attribute
+
+    def plan_prefetch(self, prefetch: PrefetchAsyncOp) -> None:
+        """Gives ``prefetch`` its plan. It is only a hint: where TMA cannot do it, it is dropped."""
+        if self._is_planned(prefetch):
+            return
+        op = prefetch.operation
+        try:
+            plan = _planned_prefetch(self._requests.prefetch(prefetch, self._chip))
+            if kernel_argument(prefetch.source) is not None:
+                op.attributes[PLAN] = self._writer.attribute(plan, op.context)
+                return
+            why = "its tensor is not an argument of the kernel"
+        except PlanDeclined as declined:
+            why = str(declined)
+        remark(op.location, f"prefetch dropped: {why}")
+        op.erase()
+
+    def _is_planned(self, op: CopyAsyncOp | PrefetchAsyncOp) -> bool:
+        """Whether ``op`` has a plan that is right for it and for the chip; one that is not is dropped."""
+        plan = plan_of(op, self._plans)
+        if plan is None:
+            return False
+        reasons = stale_reasons(op, plan, self._requests, self._chip)
+        if not reasons:
+            return True
+        remark(op.operation.location, f"planned anew: {'; '.join(reasons)}")
+        del op.operation.attributes[PLAN]
         return False
-    reasons = stale_reasons(op, plan, requests, chip_name)
-    if not reasons:
-        return True
-    remark(op.operation.location, f"planned anew: {'; '.join(reasons)}")
-    del op.operation.attributes[PLAN]
-    return False
 
 
 def _planned(copy: CopyAsyncOp, request: CopyRequest) -> CopyPlan:

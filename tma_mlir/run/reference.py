@@ -14,11 +14,8 @@ from ..compile.signature_reader import read_signature
 from ..diagnostics import collecting
 from ..dialect import make_context
 from ..passes.pipeline import run_pipeline
+from ..passes.stages import reference_pipeline
 from ..passes.tile_reference_copies import SCRATCH
-
-_PIPELINE = (
-    "builtin.module(tile-verify,tile-merge-expect-tx,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"
-)
 
 
 def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]:
@@ -28,7 +25,7 @@ def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignatur
     with context, collecting(context) as diagnostics:
         try:
             root = parse(text)
-            run_pipeline(root, _PIPELINE)
+            run_pipeline(root, f"builtin.module({reference_pipeline()})")
         except ir.MLIRError:
             raise CompileError(named(diagnostics.seen, name)) from None
         kernels = [each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes]
