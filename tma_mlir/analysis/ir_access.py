@@ -75,3 +75,8 @@ def attribute_names(op: ir.Operation) -> list[str]:
 def function_inputs(function: ir.Operation) -> list[ir.Type]:
     """Argument types of a ``gpu.func`` (its block has workgroup attributions after them)."""
     return list(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)
+
+
+def is_kernel(function: ir.Operation) -> bool:
+    """Whether a ``gpu.func`` can be launched: the keyword ``kernel``, or the attribute of MLIR's own outlining."""
+    return "kernel" in function.attributes or "gpu.kernel" in function.attributes
