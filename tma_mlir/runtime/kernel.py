@@ -96,7 +96,7 @@ class Kernel:
         if not isinstance(grid_block, tuple) or len(grid_block) != 2:
             raise TypeError(f"kernel[grid, block](...) is needed, found kernel[{grid_block!r}]")
         look = functools.partial(self._look, *grid_block)
-        if self._debug or not native.wanted():
+        if self._debug:
             return look
         made = native.launch(look, self._alive)
         with contextlib.suppress(TypeError), self._lock:
