@@ -42,7 +42,8 @@ SPECIALISATIONS = 256
 
 
 class Kernel:
-    """A cubin and its signature.
+    """A cubin and the signature that was read off the same compilation: ``compile``, ``load`` and ``from_bytes`` keep
+    the two together, and nothing else checks that they belong to each other.
 
     ``kernel[grid, block](*arguments)`` or ``kernel.launch(grid, block, *arguments)``. Arrays are used where they are
     (PyTorch, CuPy, JAX, anything with DLPack or ``__cuda_array_interface__``), in order with the framework's current

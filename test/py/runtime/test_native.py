@@ -90,8 +90,6 @@ rows = Expr.of(Symbol("arg0.dim0"))
 tensor_map = TensorMap("UINT8", (64, rows), (64,), (32, 4), (1, 1))
 arguments = (MemRefArgument(dtype("i8"), (None, 64), (64, 1)), ScalarArgument(dtype("i8")))
 signature = KernelSignature("k", (TensorMapArgument(0, tensor_map),), arguments, block=(32, 1, 1))
-sizes = (ctypes.c_size_t * 3)(128, 8, 1)
-ctypes.CDLL("libcuda.so.1").stub_parameters(ctypes.c_size_t(3), sizes)
 
 
 def tensor(rows, offset=0):
