@@ -42,7 +42,8 @@ SPECIALISATIONS = 256
 
 
 class Kernel:
-    """A cubin and its signature.
+    """A cubin and the signature that was read off the same compilation: ``compile``, ``load`` and ``from_bytes`` keep
+    the two together, and nothing else checks that they belong to each other.
 
     ``kernel[grid, block](*arguments)`` or ``kernel.launch(grid, block, *arguments)``. Arrays are used where they are
     (PyTorch, CuPy, JAX, anything with DLPack or ``__cuda_array_interface__``), in order with the framework's current
@@ -96,7 +97,7 @@ class Kernel:
         if not isinstance(grid_block, tuple) or len(grid_block) != 2:
             raise TypeError(f"kernel[grid, block](...) is needed, found kernel[{grid_block!r}]")
         look = functools.partial(self._look, *grid_block)
-        if self._debug or not native.wanted():
+        if self._debug:
             return look
         made = native.launch(look, self._alive)
         with contextlib.suppress(TypeError), self._lock:
