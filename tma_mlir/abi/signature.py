@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from ..dtypes import DType
 from ..plan.copy_plan import Condition
 from ..plan.tensor_map import TensorMap
+from .types import Type, parse_type
 
 
 @dataclass(frozen=True)
 class MemRefArgument:
-    """A tensor in global memory. ``shape`` and ``strides`` are in elements, memref order; None is dynamic."""
+    """A tensor in global memory. ``shape`` and ``strides`` are in elements, memref order; None is dynamic.
+
+    ``dtype``: see ``elements.element_type``.
+    """
 
     dtype: DType
     shape: tuple[int | None, ...]
@@ -27,6 +31,28 @@ class ScalarArgument:
     """A number by value. ``index`` arguments are i64."""
 
     dtype: DType
+
+
+@dataclass(frozen=True)
+class PointerArgument:
+    """An address in global memory (``!llvm.ptr``): a number, or an array whose first element's address is passed."""
+
+
+@dataclass(frozen=True)
+class ValueArgument:
+    """What else is passed by value: a vector, complex number, array, struct, or an integer without a ``DType``.
+
+    ``text``: the type as MLIR prints it, which is at once its layout (see ``types.parse_type``).
+    """
+
+    text: str
+
+    @property
+    def layout(self) -> Type:
+        return parse_type(self.text)
+
+
+Argument = MemRefArgument | ScalarArgument | PointerArgument | ValueArgument
 
 
 @dataclass(frozen=True)
@@ -54,7 +80,7 @@ class KernelSignature:
 
     name: str
     tensor_maps: tuple[TensorMapArgument, ...]
-    arguments: tuple[MemRefArgument | ScalarArgument, ...]
+    arguments: tuple[Argument, ...]
     bare_pointers: bool = True
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None

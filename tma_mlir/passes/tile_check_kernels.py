@@ -15,6 +15,7 @@ from mlir import ir
 
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, enclosing
+from ..analysis.kernel_parameters import parameter_errors
 from ..analysis.kernel_traps import (
     RELAXED_ARRIVE_PTX,
     arrive_warnings,
@@ -34,6 +35,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     launches = _launched_blocks(op)
     for function in collect(op, ("gpu.func",)):
         _add_block_size(function, launches)
+        errors += parameter_errors(function)
         errors += mma_step_errors(function)
         errors += register_errors(function)
         errors += relaxed_arrive_errors(function, _ptx(function))

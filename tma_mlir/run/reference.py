@@ -15,6 +15,7 @@ from ..diagnostics import collecting
 from ..dialect import make_context
 from ..passes.pipeline import run_pipeline
 from ..passes.tile_reference_copies import SCRATCH
+from .arguments import Value
 
 _PIPELINE = (
     "builtin.module(tile-verify,tile-merge-expect-tx,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"
@@ -41,7 +42,7 @@ def _scratch(kernel: ir.Operation) -> tuple[int, ...]:
     return tuple(ir.DenseI64ArrayAttr(kernel.attributes[SCRATCH])) if SCRATCH in kernel.attributes else ()
 
 
-def copy_arguments(arguments: Sequence[np.ndarray | int | float]) -> list[np.ndarray | int | float]:
+def copy_arguments(arguments: Sequence[Value]) -> list[Value]:
     """Independent arrays with the same strides and bytes, the bytes between elements included."""
     return [_same_memory(each) if isinstance(each, np.ndarray) else each for each in arguments]
 

@@ -10,8 +10,9 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..abi import signature as signature_types
+from ..abi.elements import element_type
 from ..assembler import Resources
-from ..dtypes import DType, dtype
+from ..dtypes import DType
 from ..layout import layout as layout_types
 from ..layout.expr import Expr, Symbol, parse_expr
 from ..plan import copy_plan, copy_request, findings, tensor_map
@@ -99,7 +100,7 @@ def from_json(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "dtype" in value and len(value) == 1:
-        return dtype(value["dtype"])
+        return element_type(value["dtype"])
     if "enum" in value:
         return _known(value["enum"])[value["name"]]
     if "expr" in value:

@@ -9,13 +9,13 @@ import weakref
 import numpy as np
 import pytest
 
+from tma_mlir.abi.parameters import parameter_sizes
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.assembler import assemble
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.runtime import ArgumentTypeError, CudaError, DescriptorError, Kernel, RuntimeFault, Unloaded
-from tma_mlir.runtime.module import parameter_sizes
 
 MATRIX = MemRefArgument(dtype("f16"), (8, 256), (256, 1))
 ANY = MemRefArgument(dtype("f32"), (None, None), (None, 1), None)
