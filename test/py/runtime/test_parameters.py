@@ -1,5 +1,6 @@
 """Parameters that are no memref and no number: what reaches the driver, and what is refused."""
 
+import ctypes
 import struct
 
 import numpy as np
@@ -90,25 +91,33 @@ def test_a_pointer_is_an_address_or_an_array_s(fake_driver, torch, monkeypatch):
     assert seen == [0x7F0000001004] * 3 + [0, 0x2000]
 
 
+def test_an_address_as_a_number_takes_the_fast_path_too(fake_driver, torch, monkeypatch):  # noqa: F811
+    signature = KernelSignature(
+        "k", (), (MemRefArgument(dtype("f32"), (4,), (1,)), PointerArgument()), block=(32, 1, 1)
+    )
+    fake = fake_driver(parameter_sizes(signature))
+    kernel = Kernel(b"", signature)
+    array = Tensor(0x1000, (4,), "float32")
+    kernel.launch(1, None, array, 0x7000)
+    monkeypatch.setattr(Kernel, "_launch", None)
+    for address in (0x7000, 0x8004, 0x7000):
+        kernel.launch(1, None, array, address)
+    assert [launch.parameters[1] for launch in fake.launches] == words(0x7000, 0x7000, 0x8004, 0x7000)
+
+
 def test_host_memory_behind_a_pointer_is_copied_there_and_back(fake_driver):
     fake = fake_driver(parameter_sizes(POINTERS))
 
     def double(parameters):
         (address,) = struct.unpack("<Q", parameters[0])
-        staged = np.ndarray(4, np.complex64, buffer=_memory(fake, address, 32))
+        assert address in fake.memory
+        staged = np.ctypeslib.as_array((ctypes.c_float * 8).from_address(address)).view(np.complex64)
         staged *= 2
 
     fake.kernel = double
     array = np.arange(4).astype(np.complex64)
     Kernel(b"", POINTERS).launch(1, None, array, 1)
     assert array.tolist() == [0, 2, 4, 6]
-
-
-def _memory(fake, address, size):
-    import ctypes
-
-    assert address in fake.memory
-    return (ctypes.c_char * size).from_address(address)
 
 
 def test_empty_arrays_beside_an_address_do_not_stop_the_launch(fake_driver, torch):  # noqa: F811

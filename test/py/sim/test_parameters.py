@@ -191,7 +191,8 @@ def test_memrefs_of_such_elements_are_read_where_numpy_has_them(type_, kind, loa
     if type_ == "index":
         memory[:], expected = [1, -2, 3, -4], [1, -2, 3, -4]
     elif type_ == "vector<3xf32>":
-        memory["elements"], expected = np.arange(12).reshape(4, 3), [1, 4, 7, 10]
+        memory["elements"] = np.arange(12).reshape(4, 3)  # type: ignore[call-overload]
+        expected = [1, 4, 7, 10]
     else:
         memory[:], expected = np.arange(4) * (1 + 2j), [0, 2, 4, 6]
     out = np.zeros(4, np.float64)
