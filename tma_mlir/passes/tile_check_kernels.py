@@ -17,6 +17,7 @@ from ..analysis.chip_limits import missing_features, shared_memory_errors
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, enclosing
+from ..analysis.kernel_parameters import parameter_errors
 from ..analysis.kernel_traps import (
     RELAXED_ARRIVE_PTX,
     arrive_warnings,
@@ -38,6 +39,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     launches = launches_by_kernel(op)
     for function in collect(op, ("gpu.func",)):
         _add_block_size(function, launches.get(function, ()))
+        errors += parameter_errors(function)
         errors += mma_step_errors(function)
         errors += register_errors(function)
         errors += relaxed_arrive_errors(function, _ptx(function))

@@ -144,9 +144,11 @@ _TORCH_NAMES = {
 def torch_dtype(dtype: Any) -> np.dtype:
     """NumPy's dtype for a ``torch.dtype``."""
     name = str(dtype).removeprefix("torch.")
-    if name not in _TORCH_NAMES:
-        raise TypeError(f"no kernel can take elements of type {dtype}")
-    return DTYPES[_TORCH_NAMES[name]].numpy
+    if name in _TORCH_NAMES:
+        return DTYPES[_TORCH_NAMES[name]].numpy
+    if name in ("complex64", "complex128"):
+        return np.dtype(name)
+    raise TypeError(f"no kernel can take elements of type {dtype}")
 
 
 def _of_cupy(array: Any) -> ArrayView:

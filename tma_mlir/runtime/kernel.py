@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..abi.signature import KernelSignature
+from ..abi.signature import KernelSignature, PointerArgument, ValueArgument
 from ..abi.symbols import scalars_in_descriptors
 from ..assembler import Cubin, Resources
 from . import driver, native, streams
@@ -191,7 +191,7 @@ class Kernel:
         ordinal = choose_device(self.signature.name, views, order)
         with driver.current(ordinal):
             shape = self._shape(grid, block, ordinal, **options)
-            if shape.empty or _all_empty(views):
+            if shape.empty or _all_empty(self.signature, values):
                 return lambda: None
             special = specialise(self.signature, self._module.function(ordinal), shape, values)
         prepared = special.prepare(_addresses(values, arguments))
@@ -260,7 +260,7 @@ class Kernel:
             shape = self._shape(
                 grid, block, ordinal, cluster=cluster, shared_memory=shared_memory, attributes=attributes
             )
-            if shape.empty or _all_empty(views):
+            if shape.empty or _all_empty(self.signature, values):
                 return
             on_host = any(view.device == HOST for view in views)
             if on_host and driver.is_capturing(order.stream):
@@ -322,7 +322,7 @@ class Kernel:
         places = {value.device for value in values if isinstance(value, ArrayView)}
         types = tuple(map(type, arguments))
         keys = self._fast.get(types) or fast_keys(arguments, self._static_scalars)
-        if keys is None or places != {special.launcher.device}:
+        if keys is None or not special.repeatable or places != {special.launcher.device}:
             return
         if any(may_be_negated(value) for value in values if isinstance(value, ArrayView)):
             return
@@ -412,8 +412,13 @@ def _addresses(values: Sequence[Value], arguments: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _all_empty(views: Sequence[ArrayView]) -> bool:
-    """Whether there are arrays and none of them has an element: whatever the kernel does, nothing can change."""
+def _all_empty(signature: KernelSignature, values: Sequence[Value]) -> bool:
+    """Whether there are arrays, none of them has an element, and the kernel knows no other memory: whatever it does,
+    nothing can change."""
+    for argument, value in zip(signature.arguments, values, strict=True):
+        if isinstance(argument, PointerArgument | ValueArgument) and isinstance(value, bytes):
+            return False  # an address, or a struct that may hold one
+    views = [value for value in values if isinstance(value, ArrayView)]
     return bool(views) and all(0 in view.shape for view in views)
 
 

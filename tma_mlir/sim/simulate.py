@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..abi import scalars
+from ..abi import values as by_value
 from ..abi.conditions import check_failures
 from ..abi.parameters import DESCRIPTOR_BYTES, parameter_words, pointer_of
-from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from ..abi.signature import (
+    Argument,
+    KernelSignature,
+    MemRefArgument,
+    PointerArgument,
+    TensorMapArgument,
+    ValueArgument,
+)
 from ..abi.symbols import symbol_values
 from ..abi.tensor_maps import evaluated
+from ..abi.types import Type
 from ..chips import DEFAULT_CHIP, shared_bytes
 from . import (  # noqa: F401
     ops_barrier,
@@ -32,8 +41,8 @@ from . import (  # noqa: F401
 from .compile import Kernel, compile_function
 from .decode import decode_module
 from .engine import BoundTensorMap, TmaFault
-from .errors import Finding, SimulationError
-from .host import HostArray, host_array
+from .errors import Finding, SimulationError, UnsupportedError
+from .host import HostArray, host_array, host_memory
 from .machine import Cluster, Machine
 from .memory import PARAMETER_BASE, SHARED_RESERVED, GlobalMemory
 from .profile import Profile
@@ -42,7 +51,6 @@ from .ptx import replace_inline_ptx
 from .scheduler import run_grid
 from .shadow import SharedShadow
 from .trace import Trace
-from .types import Type
 
 Shape = tuple[int, int, int]
 
@@ -265,9 +273,10 @@ def _bind(
     for spec, value in zip(signature.arguments, bound, strict=True):
         if isinstance(value, bytes):
             values.append(value)
-        else:
-            assert isinstance(spec, MemRefArgument)
+        elif isinstance(spec, MemRefArgument):
             values += parameter_words(spec, value, signature.bare_pointers)
+        else:
+            values.append(value.pointer)
     types = program.kernel.argument_types
     if len(values) != len(types):
         raise SimulationError(
@@ -291,11 +300,15 @@ def _bind(
     return machine, [_parameter(kind, value) for kind, value in zip(types, values, strict=True)]
 
 
-def _bound(memory: GlobalMemory, index: int, spec: MemRefArgument | ScalarArgument, value: Any) -> HostArray | bytes:
+def _bound(memory: GlobalMemory, index: int, spec: Argument, value: Any) -> HostArray | bytes:
     """Argument ``index`` as it is passed."""
     if isinstance(spec, MemRefArgument):
         return host_array(memory, index, spec, value)
+    if isinstance(spec, PointerArgument):
+        return host_memory(memory, index, value)
     try:
+        if isinstance(spec, ValueArgument):
+            return by_value.to_bytes(value, spec.layout)
         return scalars.to_bytes(value, spec.dtype)
     except TypeError as error:
         raise SimulationError("arguments", f"argument {index}: {error}") from None
@@ -304,13 +317,13 @@ def _bound(memory: GlobalMemory, index: int, spec: MemRefArgument | ScalarArgume
 def _descriptor(
     index: int,
     wanted: TensorMapArgument,
-    spec: MemRefArgument | ScalarArgument,
+    spec: Argument,
     tensor: HostArray | bytes,
     symbols: Mapping[str, int],
 ) -> BoundTensorMap:
     """Descriptor ``index``, after the host's checks."""
     if isinstance(tensor, bytes) or not isinstance(spec, MemRefArgument):
-        raise SimulationError("arguments", f"tensor map {index} is of argument {wanted.argument}, which is a number")
+        raise SimulationError("arguments", f"tensor map {index} is of argument {wanted.argument}, which is no tensor")
     try:
         failures = check_failures(wanted.checks, symbols)
         plain = evaluated(wanted.tensor_map, symbols)
@@ -328,7 +341,15 @@ def _parameter(kind: Type, value: int | bytes) -> Any:
     """A parameter as registers hold it."""
     if isinstance(value, bytes):
         if kind.kind == "float":
-            return np.frombuffer(value, kind.dtype)[0]
+            return np.frombuffer(value, kind.dtype, 1)[0]
+        if kind.kind == "vector":
+            if kind.dtype == object:
+                raise UnsupportedError(f"a parameter that is a vector of {kind.element.name}")
+            return np.frombuffer(value, kind.dtype, kind.count).reshape(kind.count, 1)
+        if kind.is_aggregate:
+            parts = kind.fields if kind.kind == "struct" else kind.fields * kind.count
+            steps = range(0, kind.size, kind.element.stride) if kind.kind == "array" else kind.offsets
+            return tuple(_parameter(part, value[at : at + part.size]) for part, at in zip(parts, steps, strict=True))
         value = int.from_bytes(value, "little")
     if kind.kind == "int" and kind.bits == 1:
         return bool(value)
