@@ -59,12 +59,6 @@ def refusal(text: str) -> Refusal | None:
     found = _refusal(type_)
     if found is None and type_.size == 0:
         found = Refusal(text, "at least one byte", "Drop the parameter")
-    if found is None and type_.stride > MAX_PARAMETER_BYTES:
-        found = Refusal(
-            f"{text} of {type_.stride} B",
-            f"at most {MAX_PARAMETER_BYTES} B, of all parameters together",
-            "Pass a memref that holds it",
-        )
     return found
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from mlir import ir
 
-from ..abi.passing import Refusal, element_refusal, refusal
+from ..abi.passing import MAX_PARAMETER_BYTES, Refusal, element_refusal, refusal
+from ..abi.types import parse_type
 from ..dialect.memrefs import read_memref
 from ..errors import TileError
 from .ir_access import function_inputs
@@ -17,8 +18,17 @@ def parameter_errors(function: ir.Operation) -> Iterator[TileError]:
     if "kernel" not in function.attributes and "gpu.kernel" not in function.attributes:
         return
     inputs = function_inputs(function)
+    total = 0
     for index, (type_, argument) in enumerate(zip(inputs, function.regions[0].blocks[0].arguments, strict=False)):
         found = _refusal(type_)
+        if found is None and not isinstance(type_, ir.MemRefType):
+            total += parse_type(str(type_)).stride
+            if total > MAX_PARAMETER_BYTES:
+                found = Refusal(
+                    f"the byte {total} of all passed by value",
+                    f"at most {MAX_PARAMETER_BYTES} B together",
+                    "Pass a memref that holds it",
+                )
         if found is not None:
             part = "" if found.what == str(type_) else f", which has {found.what}"
             yield TileError(

@@ -58,10 +58,19 @@ gpu.module @aggregates {
       %d: !llvm.struct<()>,
       // expected-error@+1 {{kernel parameter 4 is !llvm.struct<"hidden", opaque>; needed: a memref, a pointer, a number, or a vector, complex number, array or struct of numbers. Use !llvm.ptr to it}}
       %e: !llvm.struct<"hidden", opaque>,
-      // expected-error@+1 {{kernel parameter 5 is !llvm.array<8192 x f32>, which has !llvm.array<8192 x f32> of 32768 B; needed: at most 32764 B, of all parameters together. Pass a memref that holds it}}
-      %f: !llvm.array<8192 x f32>,
-      // expected-error@+1 {{kernel parameter 6 is tuple<i32>; needed: a memref, a pointer, a number, or a vector, complex number, array or struct of numbers. Use what it is made of}}
-      %g: tuple<i32>) kernel {
+      // expected-error@+1 {{kernel parameter 5 is tuple<i32>; needed: a memref, a pointer, a number, or a vector, complex number, array or struct of numbers. Use what it is made of}}
+      %f: tuple<i32>) kernel {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @bytes {
+  gpu.func @kernel(
+      %a: !llvm.array<8191 x f32>,
+      // expected-error@+1 {{kernel parameter 1 is i8, which has the byte 32765 of all passed by value; needed: at most 32764 B together. Pass a memref that holds it}}
+      %b: i8) kernel {
     gpu.return
   }
 }
