@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..dtypes import DTYPES
+from ..hardware import DESCRIPTOR_BYTES
 from .signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
-
-DESCRIPTOR_BYTES = 128
-"""Size of a descriptor, and its alignment (CUDA 13 declares ``CUtensorMap`` so)."""
 
 WORD_BYTES = 8
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from mlir import ir
 from mlir.dialects._ods_common import _cext, segmented_accessor
 
+from ..hardware import DESCRIPTOR_BYTES
 from .memrefs import read_memref
 from .tile import _Dialect
-
-DESCRIPTOR_BYTES = 128
 
 
 @_cext.register_operation(_Dialect)

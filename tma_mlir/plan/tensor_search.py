@@ -6,20 +6,20 @@ import math
 from dataclasses import dataclass, field, replace
 
 from ..chips import shared_bytes
+from ..hardware import MAX_BOX_EXTENT as BOX_LIMIT
+from ..hardware import MAX_RANK
 from ..layout.expr import Expr, known_divisor
 from ..layout.swizzle import Swizzle
 from . import rules
 from .copy_plan import Condition, IssueGroup, Loop
 from .copy_request import CopyRequest
-from .cover import BOX_LIMIT, Chunks, chunks, factors
+from .cover import Chunks, chunks, factors
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, box_dims, coordinate, place, step_ratio
 from .enums import Direction
 from .findings import Status
 from .modes import CopyModes, Mode, split_mode
 from .tensor_map import OobFill, TensorMap
-
-MAX_RANK = 5
 
 
 @dataclass(slots=True)

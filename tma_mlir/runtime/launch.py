@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..abi.parameters import DESCRIPTOR_BYTES
+from ..hardware import DESCRIPTOR_BYTES
 from . import driver
 from .module import Function
 from .tensor_maps import DescriptorBlock

@@ -11,7 +11,7 @@ import numpy as np
 from ..abi import scalars
 from ..abi import values as by_value
 from ..abi.conditions import check_failures
-from ..abi.parameters import DESCRIPTOR_BYTES, parameter_words, pointer_of
+from ..abi.parameters import parameter_words, pointer_of
 from ..abi.signature import (
     Argument,
     KernelSignature,
@@ -24,6 +24,7 @@ from ..abi.symbols import symbol_values
 from ..abi.tensor_maps import evaluated
 from ..abi.types import Type
 from ..chips import DEFAULT_CHIP, shared_bytes
+from ..hardware import DESCRIPTOR_BYTES
 from . import (  # noqa: F401
     ops_barrier,
     ops_bulk,

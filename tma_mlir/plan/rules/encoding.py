@@ -6,6 +6,7 @@ import math
 
 from ...chips import DEFAULT_CHIP, Feature, chip_has, shared_bytes
 from ...dtypes import DRIVER_BYTES, DRIVER_FLOATS
+from ...hardware import MAX_BOX_EXTENT, MAX_RANK, MAX_STRIDE_BYTES
 from ...layout.expr import Expr
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
@@ -26,7 +27,7 @@ def known_on_host(values: tuple[Value, ...]) -> Answer:
 @rule
 def rank(count: int) -> Answer:
     """A tensor map has 1 to 5 dimensions (HW, encoding)."""
-    return holds(1 <= count <= 5, f"{count} dimensions", "1..5", "Merge or drop dimensions.")
+    return holds(1 <= count <= MAX_RANK, f"{count} dimensions", f"1..{MAX_RANK}", "Merge or drop dimensions.")
 
 
 @rule
@@ -75,14 +76,14 @@ def global_stride_alignment(stride_bytes: Value, index: int) -> Answer:
 @rule
 def global_stride_range(stride_bytes: Value, index: int) -> Answer:
     """Strides are below 2^40 bytes (HW, encoding). They may overlap, be zero, and need not grow."""
-    most = (1 << 40) - 1
-    return within(stride_bytes, 0, most, f"stride {index} is", " B", "Split the tensor.")
+    return within(stride_bytes, 0, MAX_STRIDE_BYTES, f"stride {index} is", " B", "Split the tensor.")
 
 
 @rule
 def box_dimension(extent: int, index: int) -> Answer:
     """Each box dimension has 1 to 256 elements (HW, encoding)."""
-    return holds(1 <= extent <= 256, f"box dimension {index} has {extent} elements", "1..256", "Split the box.")
+    ok = 1 <= extent <= MAX_BOX_EXTENT
+    return holds(ok, f"box dimension {index} has {extent} elements", f"1..{MAX_BOX_EXTENT}", "Split the box.")
 
 
 @rule

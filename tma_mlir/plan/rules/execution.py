@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from ...chips import CHIPS, Feature, chip_has, chips_with
+from ...hardware import REDUCTIONS
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import Swizzle, swizzle_mode
 from ..findings import Status
 from .answers import Answer, Value, holds, multiple, rule, within
 
 INT32 = 1 << 31
-
-REDUCTIONS: dict[str, frozenset[str]] = {
-    "UINT32": frozenset({"add", "min", "max", "inc", "dec", "and", "or", "xor"}),
-    "INT32": frozenset({"add", "min", "max", "and", "or", "xor"}),
-    "UINT64": frozenset({"add", "min", "max", "and", "or", "xor"}),
-    "INT64": frozenset({"min", "max"}),
-    "FLOAT16": frozenset({"add", "min", "max"}),
-    "BFLOAT16": frozenset({"add", "min", "max"}),
-    "FLOAT32": frozenset({"add"}),
-    "FLOAT32_FTZ": frozenset({"add"}),
-    "TFLOAT32": frozenset({"add"}),
-    "TFLOAT32_FTZ": frozenset({"add"}),
-    "FLOAT64": frozenset({"add"}),
-}
-"""Reductions that execute on sm_90, by data type (HW, execution rule 9)."""
 
 
 @rule
