@@ -1,6 +1,6 @@
 """What MLIR 22 lowers to something slow or wrong in kernels at full size, found before it happens.
 
-Each was reproduced on an H200; the numbers in the messages are from there.
+Each was reproduced on an H200; the numbers in the messages are those of docs/hardware.md.
 """
 
 from __future__ import annotations

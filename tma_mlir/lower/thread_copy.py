@@ -23,7 +23,7 @@ from .teams import Team, then
 Index = int | ir.Value
 
 NAN_PATTERN = 0x7FF7
-"""What TMA writes over every 16 bits of an element for a NaN fill (measured on an H200)."""
+"""What TMA writes over every 16 bits of an element for a NaN fill (docs/hardware.md, execution rule 6)."""
 
 
 def emit_thread_copy(

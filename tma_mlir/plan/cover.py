@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 BOX_LIMIT = 256
-"""Most elements of one box dimension (TMA_HARDWARE.md, encoding)."""
+"""Most elements of one box dimension (docs/hardware.md, encoding)."""
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
 """What ``tile::gather4``/``scatter4`` and im2col copies demand on top of the rules of every copy.
 
-Sources: PTX ISA, "Tensors" (im2col mode, gather/scatter) and cp.async.bulk.tensor; the driver API's
-cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide.
+"HW" is docs/hardware.md. Other sources: PTX ISA, "Tensors" (im2col mode, gather/scatter) and cp.async.bulk.tensor; the
+driver API's cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide.
 """
 
 from __future__ import annotations
