@@ -25,7 +25,7 @@ def broken(conditions: list[Condition]) -> tuple[Finding, ...]:
 
 @rule
 def way_of_mode(variant: str) -> Answer:
-    """Nothing but TMA gathers, scatters and walks im2col boxes (planner: there is no fallback for them)."""
+    """Only TMA gathers, scatters and walks im2col boxes (planner: there is no fallback for them)."""
     ok = variant in ("auto", "tma")
     return holds(ok, f"variant {variant}", "tma", "Drop 'variant', or drop 'mode'.")
 
@@ -46,7 +46,7 @@ def row_pitch(found_bytes: int, needed_bytes: int) -> Answer:
 @rule
 def gather_supported(chip: str, what: str = "gather4") -> Answer:
     """``tile::gather4`` into the CTA's own shared memory needs sm_100. The other forms (``what`` says multicast,
-    cta_group, prefetch or scatter4) need sm_100a and its kin (PTX ISA, cp.async.bulk.tensor, target notes)."""
+    cta_group, prefetch or scatter4) need sm_100a, sm_103a or sm_110a (PTX ISA, cp.async.bulk.tensor, target notes)."""
     able = [each.name for each in CHIPS.values() if (each.blackwell if what == "gather4" else each.cta_pairs)]
     remedy = "Copy the rows one by one, or target sm_100a."
     needed = f"one of {', '.join(able)}"
@@ -137,7 +137,7 @@ def im2col_store_corner(corner: int) -> Answer:
 
 @rule
 def im2col_wide_supported(chip: str) -> Answer:
-    """``im2col::w`` and ``im2col::w::128`` need sm_100a and its kin (PTX ISA; driver API: compute capability 10)."""
+    """``im2col::w`` and ``im2col::w::128`` need sm_100a, sm_103a or sm_110a (PTX ISA; driver API)."""
     ok = chip in CHIPS and CHIPS[chip].cta_pairs
     needed = ", ".join(each.name for each in CHIPS.values() if each.cta_pairs)
     return holds(ok, f"im2col_w on {chip}", f"one of {needed}", 'Use mode = "im2col".')
