@@ -24,6 +24,7 @@ test: lint
 lint: $(READY)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports --no-logo --no-cache
 
 bench: $(READY)
 	$(BIN)/python bench/compile_time.py

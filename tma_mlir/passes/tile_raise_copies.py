@@ -144,7 +144,7 @@ def _why_not_tma(copy: CopyAsyncOp, target: str) -> list[str]:
     if plan.variant is Variant.EMPTY:
         return ["it copies nothing"]
     if plan.variant is Variant.TMA and kernel_argument(tensor) is None:
-        return ["its tensor is no argument of the kernel, so the host cannot encode a descriptor"]
+        return ["its tensor is not an argument of the kernel, so the host cannot encode a descriptor"]
     return [] if plan.variant in (Variant.TMA, Variant.BULK) else ["threads copy it faster"]
 
 

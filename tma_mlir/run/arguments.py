@@ -123,7 +123,7 @@ def _array(index: int, argument: MemRefArgument, text: str) -> np.ndarray:
             raise ArgumentError(f"--arg {index}={text}: {seed!r} is not a seed; write {name}:7") from None
         flat = _random(generator, count, dtype) if name == "random" else _small(generator, count, dtype)
     else:
-        raise ArgumentError(f"--arg {index}={text}: {name!r} is no kind of array. Use {KINDS}")
+        raise ArgumentError(f"--arg {index}={text}: {name!r} is not a kind of array. Use {KINDS}")
     return _strided(index, argument, flat.reshape(shape))
 
 

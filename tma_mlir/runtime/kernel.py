@@ -1,4 +1,4 @@
-"""A compiled kernel that is called with anyone's arrays."""
+"""A compiled kernel that is called with the arrays of any framework."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Shape:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no block to run."""
+        """Whether the grid has no blocks."""
         return 0 in self.grid
 
     @property

@@ -26,7 +26,7 @@ class HostArray:
 def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: Any) -> HostArray:
     """Place argument ``index`` in global memory.
 
-    Views of one array share its allocation. The array's data moves neither: writes appear in it.
+    Views of one array share its allocation. The array's data is not copied: writes appear in it.
     """
     if not isinstance(value, np.ndarray):
         raise SimulationError(
@@ -83,7 +83,7 @@ def _region(memory: GlobalMemory, name: str, owner: np.ndarray, start: int, end:
     flat = owner if owner.flags.c_contiguous or not owner.flags.f_contiguous else owner.T
     if flat.flags.c_contiguous:
         return memory.add(name, flat.reshape(-1).view(np.uint8))
-    # A strided array that is nobody's view: its bytes, gaps included.
+    # A strided array that is not a view: its bytes, gaps included.
     memory.owners.append(owner)
     return memory.add(name, np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start)))
 

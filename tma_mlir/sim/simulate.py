@@ -58,7 +58,7 @@ Shape = tuple[int, int, int]
 
 @dataclass
 class SimulationResult:
-    """What a run tells besides its effect on the arrays.
+    """What a run reports besides its effect on the arrays.
 
     ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed. ``steps``:
     program segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they were asked for.

@@ -21,7 +21,7 @@ gpu.module @store_of_any_warpgroup {
     }
     %is_later = arith.cmpi uge, %thread, %c128 : index
     scf.if %is_later {
-      // expected-warning@+1 {{Let threads 0 to 127 execute it (scf.if on thread id < 128), or subtract 64 rows a warpgroup}}
+      // expected-warning@+1 {{Let threads 0 to 127 execute it (scf.if on thread id < 128), or subtract 64 rows per warpgroup}}
       nvgpu.warpgroup.mma.store %zero, %out : !acc to !out
     } else {
       nvgpu.warpgroup.mma.store %zero, %out : !acc to !out

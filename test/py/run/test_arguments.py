@@ -61,7 +61,7 @@ def test_files_are_read_and_checked(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({0: "ones", **REST}, "'ones' is no kind of array"),
+        ({0: "ones", **REST}, "'ones' is not a kind of array"),
         ({0: "random:x", **REST}, "'x' is not a seed"),
         ({0: "missing.npy", **REST}, "No such file"),
         ({1: "zeros", 2: "1"}, "give its shape, for example --arg 1=random:1@64x8"),
