@@ -25,8 +25,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tma_mlir.compile.assemble import assemble
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, TensorMapArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, TensorMapArgument
+from tma_mlir.assembler import assemble
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.runtime import Kernel, NoDevice, driver, native

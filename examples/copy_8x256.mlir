@@ -10,7 +10,7 @@
 // PLAN: plan = #tile.plan<{
 // PLAN-SAME: coordinates = [0, 0, 0]
 // PLAN-SAME: instructions = 1
-// PLAN-SAME: shared_alignment = 1024
+// PLAN-SAME: shared_alignment_bytes = 1024
 // PLAN-SAME: box = [64, 8, 4]
 // PLAN-SAME: data_type = "FLOAT16"
 // PLAN-SAME: dims = [64, 8, 4]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .compile.api import compile as compile
-    from .compile.api import compile_all as compile_all
+    from .api import compile as compile
+    from .api import compile_all as compile_all
     from .dialect import load as load
     from .errors import TileError as TileError
     from .errors import TileErrors as TileErrors
@@ -27,7 +27,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Kernel": ".runtime",
-    "compile_all": ".compile.api",
+    "compile_all": ".api",
     "load": ".dialect",
     "TileError": ".errors",
     "TileErrors": ".errors",

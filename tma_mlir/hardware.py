@@ -18,9 +18,6 @@ MAX_BOX_EXTENT = 256
 MAX_STRIDE_BYTES = (1 << 40) - 1
 """Bytes from one step to the next in a dimension of a tensor map (driver API, cuTensorMapEncodeTiled)."""
 
-L2_PROMOTIONS = (0, 64, 128, 256)
-"""Bytes, in the order of ``CUtensorMapL2promotion``."""
-
 NAN_PATTERN = 0x7FF7
 """What TMA writes over every 16 bits of an element for a NaN fill (measured on an H200)."""
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .abi.signature import KernelSignature
 from .compile.compiler import CompiledModule, compile_file, compile_text
-from .compile.signature import KernelSignature
 from .sim.errors import Finding, SimulationError
 from .sim.schedules import simulate_schedules
 from .sim.simulate import SimulationResult

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import checkout  # noqa: F401
 
+from tma_mlir.assembler import AssemblerError, assemble
 from tma_mlir.chips import CHIPS, Chip, Feature
-from tma_mlir.compile.assemble import AssemblerError, assemble
 
 PTX_VERSION = "9.0"
 """The first that has all chips."""

@@ -17,8 +17,8 @@ from pathlib import Path
 import checkout  # noqa: F401  (makes the package importable)
 import numpy as np
 
+from tma_mlir.abi.signature import MemRefArgument
 from tma_mlir.compile.compiler import compile_file
-from tma_mlir.compile.signature import MemRefArgument
 from tma_mlir.run.reference import lower_reference
 
 TOP = Path(__file__).resolve().parents[1]

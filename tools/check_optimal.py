@@ -18,7 +18,7 @@ import numpy as np
 
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import Layout, Swizzle, address_swizzle, atom_layout, row_major, swizzle_mode
-from tma_mlir.plan import CopyRequest, Direction, PlanDeclined, Region, plan_copy
+from tma_mlir.plan import CopyRequest, Direction, PlanDeclined, Region, Variant, plan_copy
 from tma_mlir.plan.check import check_plan, wanted_pairs
 
 CHUNK = 16
@@ -147,7 +147,7 @@ def random_copy(random_: random.Random) -> CopyRequest:
     region = Region((0,) * rank, tuple(extents))
     return CopyRequest(
         element, Direction.LOAD, tuple(shape), tensor, Region(tuple(starts), tuple(extents)), tuple(extents), shared,
-        region, swizzle, variant="tma",
+        region, swizzle, variant=Variant.TMA,
     )  # fmt: skip
 
 

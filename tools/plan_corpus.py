@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import AddressSwizzle, Layout, Symbol, atom_layout, parse_expr, row_major
 from tma_mlir.layout.swizzle import Swizzle, address_swizzle
-from tma_mlir.plan import CopyRequest, Direction, OobFill, Region
+from tma_mlir.plan import CopyRequest, Direction, Gather, OobFill, Region, Tile
 
 DTYPES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int8": "i8", "uint8": "ui8",
@@ -18,7 +18,7 @@ DTYPES = {
 
 
 class OutOfScopeError(ValueError):
-    """The row asks for something that is no copy of this project (an unknown option, a packed type)."""
+    """The row asks for something that this project cannot copy (an unknown option, a packed type)."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def read_copy(inputs: dict) -> CorpusCopy:
         cta_group=config.get("cta_group", 1),
         multicast="cta_mask" in config,
         chip=inputs["target"],
-        rows=None if rows is None else tuple(rows),
+        kind=Tile() if rows is None else Gather(tuple(rows)),
     )
     return CorpusCopy(request, {name: _example(symbol) for name, symbol in symbols.items()})
 

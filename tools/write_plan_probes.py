@@ -24,7 +24,7 @@ from check_plan_model import random_bytes
 
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import Swizzle, address_swizzle, atom_layout, evaluate, row_major
-from tma_mlir.plan import CopyPlan, CopyRequest, Direction, PlanDeclined, Region, TensorMap, plan_copy
+from tma_mlir.plan import CopyPlan, CopyRequest, Direction, PlanDeclined, Region, TensorMap, Variant, plan_copy
 from tma_mlir.plan.check import FILL, box_pairs
 
 
@@ -42,20 +42,20 @@ def requests(count: int, seed: int) -> Iterator[CopyRequest]:
             region = Region((3, start * 16 // size), tile)
             yield CopyRequest(
                 dtype(name), direction, tensor, row_major(tensor), region, tile, atom_layout(tile, size, mode),
-                Region((0, 0), tile), address_swizzle(mode), variant="tma",
+                Region((0, 0), tile), address_swizzle(mode), variant=Variant.TMA,
             )  # fmt: skip
 
 
 def rows(request: CopyRequest, plan: CopyPlan, seed: int) -> Iterator[dict]:
     """The first and the last instruction of every group."""
     for group in plan.groups:
-        every = list(itertools.product(*map(range, group.loops)))
+        every = list(itertools.product(*(range(loop.extent) for loop in group.loops)))
         for index in dict.fromkeys((every[0], every[-1])):
             start = [evaluate(c.numerator, {}) // c.denominator for c in group.coordinates]
             shared = evaluate(group.shared_offset_bytes, {})
-            for i, steps, step in zip(index, group.coordinate_steps, group.shared_steps_bytes, strict=True):
-                start = [c + i * s for c, s in zip(start, steps, strict=True)]
-                shared += i * step
+            for i, loop in zip(index, group.loops, strict=True):
+                start = [c + i * step for c, step in zip(start, loop.steps, strict=True)]
+                shared += i * loop.shared_step_bytes
             yield row(plan.tensor_maps[group.tensor_map], start, shared, request.direction, seed)
 
 

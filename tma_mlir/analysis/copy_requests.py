@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from mlir import ir
 
@@ -12,28 +13,80 @@ from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.packed import PACKING
+from ..dialect.plan_attr import PLAN
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import PACKINGS, dtype
 from ..errors import TileError
-from ..hardware import L2_PROMOTIONS
 from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle, swizzle_mode
-from ..plan.copy_request import CopyRequest, Direction, ExplicitDescriptor, Region
+from ..plan.copy_request import CopyRequest, ExplicitDescriptor, Region, Tile
+from ..plan.enums import Direction, Variant
 from ..plan.explicit import described
-from ..plan.tensor_map import OobFill
+from ..plan.tensor_map import L2Promotion, OobFill
 from .index_facts import Facts, facts_of
+from .ir_access import attribute_names
 from .mode_requests import mode_fields
 from .shared_tiles import placement
 
-DEFAULT_L2_PROMOTION = 2
-"""128 B: measured best on an H200; 256 B costs 4 % on read-only streams."""
+_PROMOTIONS = {each.bytes: each for each in L2Promotion}
+
+PLANNED_WITH = frozenset(
+    ("operandSegmentSizes", "static_source_offsets", "static_destination_offsets", "sizes", "source_layout",
+     "destination_layout", "swizzle", "oob", "in_bounds", "l2_promotion", "variant", "explicit", "padding_is_scratch",
+     "tf32", "reduce", "cta_group", "mode", "im2col", PLAN)
+)  # fmt: skip
+"""Attributes whose meaning other fields of a ``CopyRequest`` hold; all others become its ``options``."""
 
 
-def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
+class RequestReader:
+    """``copy_request`` and ``prefetch_request``, once for each kind of operation: modules repeat them.
+
+    For one pass: it keeps attributes and values, and the operations that define offsets must not change.
+    """
+
+    def __init__(self) -> None:
+        self._requests: dict[tuple[Any, ...], CopyRequest] = {}
+        self._facts: dict[ir.Value, Facts] = {}
+
+    def copy(self, copy: CopyAsyncOp, chip: str) -> CopyRequest:
+        """What ``copy_request`` gives."""
+        operands = list(copy.operation.operands)
+        source, destination = operands[0], operands[1]
+        dynamic = len(copy.dynamic_offsets)
+        tile = destination if copy.mbarrier is not None else source
+        key = (
+            chip,
+            source.type,
+            destination.type,
+            tuple(copy.operation.attributes.items()),
+            tuple(map(self.facts, operands[2 : 2 + dynamic])),
+            placement(tile, 1).offset_divisor_bytes,
+        )
+        request = self._requests.get(key)
+        if request is None:
+            request = self._requests[key] = copy_request(copy, chip, self.facts)
+        return request
+
+    def prefetch(self, prefetch: PrefetchAsyncOp, chip: str) -> CopyRequest:
+        """What ``prefetch_request`` gives."""
+        return prefetch_request(prefetch, chip, self.facts)
+
+    def facts(self, value: ir.Value) -> Facts:
+        """``facts_of``, remembered."""
+        found = self._facts.get(value)
+        if found is None:
+            found = self._facts[value] = facts_of(value)
+        return found
+
+
+FactsOf = Callable[[ir.Value], Facts]
+
+
+def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> CopyRequest:
     """The question to the planner. ``copy`` must have passed ``tile-verify``.
 
     Symbols are named ``global.dim<d>``, ``global.stride<d>``, ``global.offset`` (known to the host) and
@@ -50,8 +103,9 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
         element = dataclasses.replace(element, driver=driver)
     assume = _assumptions(attributes)
 
-    source_starts = _starts("source_offset", copy.source_offsets, assume.get("source_offsets", ()))
-    destination_starts = _starts("destination_offset", copy.destination_offsets, assume.get("destination_offsets", ()))
+    source_starts = _starts("source_offset", copy.source_offsets, assume.get("source_offsets", ()), facts)
+    assumed = assume.get("destination_offsets", ())
+    destination_starts = _starts("destination_offset", copy.destination_offsets, assumed, facts)
     inner_sizes = shared_sizes(copy.sizes, shared.rank)
     assert inner_sizes is not None, "tile-verify admits only sizes that fit"
     shared_shape = tuple(extent for extent in shared.shape if extent is not None)
@@ -60,15 +114,14 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
     global_shape, global_layout = _global_layout(attributes, global_name, global_, assume)
 
     oob = ir.StringAttr(attributes["oob"]).value if "oob" in attributes else "zero"
-    promotion = DEFAULT_L2_PROMOTION
-    if "l2_promotion" in attributes:
-        promotion = L2_PROMOTIONS.index(ir.IntegerAttr(attributes["l2_promotion"]).value)
     starts = source_starts if is_load else destination_starts
     by_mode = mode_fields(copy, global_.rank, starts, copy.sizes)
+    if "l2_promotion" in attributes:
+        by_mode["l2_promotion"] = _PROMOTIONS[ir.IntegerAttr(attributes["l2_promotion"]).value]
     shared_region = Region(destination_starts if is_load else source_starts, tuple(inner_sizes))
     if "cluster_split" in attributes:
         by_mode["global_region"], shared_region = _one_share(copy, by_mode["global_region"], shared_region)
-    default_way = "auto" if mode_of(copy) == "tile" else "tma"
+    default_way = Variant.AUTO if mode_of(copy) == "tile" else Variant.TMA
     request = CopyRequest(
         dtype=element,
         direction=Direction.LOAD if is_load else Direction.STORE,
@@ -83,16 +136,25 @@ def copy_request(copy: CopyAsyncOp, chip: str) -> CopyRequest:
         oob_fill=OobFill.NAN if oob == "nan" else OobFill.ZERO,
         in_bounds="in_bounds" in attributes,
         reduction=ir.StringAttr(attributes["reduce"]).value if "reduce" in attributes else None,
-        l2_promotion=promotion,
         cta_group=ir.IntegerAttr(attributes["cta_group"]).value if "cta_group" in attributes else 1,
         multicast=copy.multicast_mask is not None,
-        variant=ir.StringAttr(attributes["variant"]).value if "variant" in attributes else default_way,
+        variant=Variant(ir.StringAttr(attributes["variant"]).value) if "variant" in attributes else default_way,
         chip=chip,
+        options=options_of(copy),
         **by_mode,
     )
     if "explicit" in attributes:
-        return dataclasses.replace(request, explicit=_explicit(ir.DictAttr(attributes["explicit"]), request))
+        return dataclasses.replace(request, kind=Tile(_explicit(ir.DictAttr(attributes["explicit"]), request)))
     return request
+
+
+def options_of(copy: CopyAsyncOp) -> tuple[tuple[str, str], ...]:
+    """What else the copy says: attributes that lead to no other plan, and operands that are there."""
+    attributes = copy.operation.attributes
+    said = [(name, str(attributes[name])) for name in attribute_names(copy.operation) if name not in PLANNED_WITH]
+    given = (("predicate", copy.predicate), ("cache_hint", copy.cache_hint))
+    said += [(name, "given") for name, value in given if value is not None]
+    return tuple(sorted((name, text) for name, text in said if "." not in name))
 
 
 def _explicit(fields: ir.DictAttr, request: CopyRequest) -> ExplicitDescriptor:
@@ -132,13 +194,13 @@ def _slice(region: Region, position: int, share: int, rank: Expr | int) -> Regio
     return Region(tuple(starts), tuple(extents))
 
 
-def prefetch_request(prefetch: PrefetchAsyncOp, chip: str) -> CopyRequest:
+def prefetch_request(prefetch: PrefetchAsyncOp, chip: str, facts: FactsOf = facts_of) -> CopyRequest:
     """The question for a prefetch: a load of the same box into a dense tile that nobody sees."""
     memref = _memref(prefetch.source)
     shape, layout = _global_layout(prefetch.operation.attributes, "source", memref, {})
     sizes = tuple(prefetch.sizes)
     strides = tuple(math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes)))
-    starts = _starts("source_offset", prefetch.source_offsets, ())
+    starts = _starts("source_offset", prefetch.source_offsets, (), facts)
     return CopyRequest(
         dtype=dtype(memref.element),
         direction=Direction.LOAD,
@@ -147,7 +209,7 @@ def prefetch_request(prefetch: PrefetchAsyncOp, chip: str) -> CopyRequest:
         shared_shape=sizes,
         shared_layout=Layout(sizes, strides),
         shared_region=Region((0,) * len(sizes), sizes),
-        variant="tma",
+        variant=Variant.TMA,
         chip=chip,
         **mode_fields(prefetch, memref.rank, starts, sizes),
     )
@@ -187,7 +249,9 @@ def _assumed(assumed: Sequence[int], index: int) -> int:
     return assumed[index] if index < len(assumed) else 1
 
 
-def _starts(prefix: str, offsets: list[int | ir.Value], assumed: Sequence[int]) -> tuple[Expr | int, ...]:
+def _starts(
+    prefix: str, offsets: list[int | ir.Value], assumed: Sequence[int], facts_of: FactsOf
+) -> tuple[Expr | int, ...]:
     starts: list[Expr | int] = []
     for dimension, offset in enumerate(offsets):
         if isinstance(offset, int):

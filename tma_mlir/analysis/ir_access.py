@@ -28,6 +28,20 @@ def collect(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
     return found
 
 
+def collect_dialect(root: ir.Operation, dialect: str) -> list[ir.Operation]:
+    """Every operation of a dialect under ``root``, in order."""
+    prefix = f"{dialect}."
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.startswith(prefix):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    return found
+
+
 def copies_in(root: ir.Operation) -> list[CopyAsyncOp]:
     """Every ``tile.copy_async`` under ``root``."""
     return [op.opview for op in collect(root, (CopyAsyncOp.OPERATION_NAME,))]
@@ -61,3 +75,8 @@ def attribute_names(op: ir.Operation) -> list[str]:
 def function_inputs(function: ir.Operation) -> list[ir.Type]:
     """Argument types of a ``gpu.func`` (its block has workgroup attributions after them)."""
     return list(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)
+
+
+def is_kernel(function: ir.Operation) -> bool:
+    """Whether a ``gpu.func`` can be launched: the keyword ``kernel``, or the attribute of MLIR's own outlining."""
+    return "kernel" in function.attributes or "gpu.kernel" in function.attributes

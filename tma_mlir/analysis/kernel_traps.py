@@ -1,6 +1,6 @@
 """What MLIR 22 lowers to something slow or wrong in kernels at full size, found before it happens.
 
-Each was reproduced on an H200; the numbers in the messages are from there.
+Each was reproduced on an H200; the numbers in the messages are those of docs/hardware.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def mma_step_errors(function: ir.Operation) -> Iterator[TileError]:
             mma.location,
             f"'nvgpu.warpgroup.mma' op takes {steps} steps through a K tile of {row_bytes} bytes, with {first} A and "
             f"{layout} B; MLIR 22 advances its descriptors right for K-contiguous A, N-contiguous B (transposeB) and a "
-            f"K tile of {SWIZZLE_SPAN_BYTES} bytes only. Use such tiles, one K step an operation, or "
+            f"K tile of {SWIZZLE_SPAN_BYTES} bytes only. Use such tiles, one K step per operation, or "
             "nvvm.wgmma.mma_async with descriptors of your own",
         )
 
@@ -70,7 +70,7 @@ def mma_store_warnings(function: ir.Operation) -> Iterator[tuple[ir.Location, st
                 store.location,
                 "'nvgpu.warpgroup.mma.store' op writes 64 rows further down for each warpgroup before the one that "
                 "executes it: MLIR 22 takes rows from the thread's number in the CTA. Let threads 0 to 127 execute it "
-                "(scf.if on thread id < 128), or subtract 64 rows a warpgroup from the memref",
+                "(scf.if on thread id < 128), or subtract 64 rows per warpgroup from the memref",
             )
 
 

@@ -9,13 +9,13 @@ from mlir import ir
 
 from ..dialect.copy_modes import GATHERS, mode_of, read_im2col
 from ..layout.expr import Expr
-from ..plan.copy_request import Im2colWalk, Region
+from ..plan.copy_request import Gather, Im2colWalk, Region
 
 Value = Expr | int
 
 
 def mode_fields(op: ir.OpView, rank: int, starts: Sequence[Value], sizes: Sequence[int]) -> dict[str, Any]:
-    """The fields of a ``CopyRequest`` that depend on the mode: ``global_region``, and ``rows`` or ``im2col``.
+    """The fields of a ``CopyRequest`` that depend on the mode: ``global_region`` and ``kind``.
 
     ``starts`` are all offsets of the global side, which has ``rank`` dimensions.
     """
@@ -24,7 +24,7 @@ def mode_fields(op: ir.OpView, rank: int, starts: Sequence[Value], sizes: Sequen
         return {"global_region": Region(tuple(starts), tuple(sizes))}
     if mode in GATHERS:
         *rows, column = starts
-        return {"global_region": Region((rows[0], column), tuple(sizes)), "rows": tuple(rows)}
+        return {"global_region": Region((rows[0], column), tuple(sizes)), "kind": Gather(tuple(rows))}
     box = read_im2col(op, rank)
     walk = Im2colWalk(
         box.lower_corner,
@@ -34,4 +34,4 @@ def mode_fields(op: ir.OpView, rank: int, starts: Sequence[Value], sizes: Sequen
         mode.removeprefix("im2col").removeprefix("_"),
     )
     extents = (*(1,) * (rank - 2), *sizes)
-    return {"global_region": Region(tuple(starts[:rank]), extents), "im2col": walk}
+    return {"global_region": Region(tuple(starts[:rank]), extents), "kind": walk}

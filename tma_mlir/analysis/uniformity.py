@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from .ir_access import block_owner, defining_op
+from .ir_access import block_owner, defining_op, is_kernel
 from .memref_views import VIEWS
 
 _UNIFORM_SOURCES = frozenset(
@@ -39,7 +39,7 @@ def why_not_whole_block(op: ir.Operation) -> str | None:
         if parent.name == "gpu.func":
             if len(list(parent.regions[0].blocks)) > 1:
                 return "the kernel's control flow is unstructured, so threads may skip it"
-            return None if "gpu.kernel" in parent.attributes or "kernel" in parent.attributes else "it is in no kernel"
+            return None if is_kernel(parent) else "it is in no kernel"
         if parent.name == "scf.for":
             if not all(is_uniform(bound) for bound in list(parent.operands)[:3]):
                 return "it is in a loop whose bounds may differ between threads"

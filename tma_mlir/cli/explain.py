@@ -73,7 +73,7 @@ def _copies(root: Any, source: Source, chip: str) -> Iterator[dict[str, Any]]:
     from ..analysis.ir_access import copies_in
     from ..diagnostics import place_of
     from ..plan import PlanDeclined, plan_copy
-    from ..plan.explain import declined_text, explain_text, plan_dict
+    from ..plan.explain import declined_text, explain_text, plan_data
 
     for copy in copies_in(root):
         place = place_of(copy.operation.location)
@@ -87,7 +87,7 @@ def _copies(root: Any, source: Source, chip: str) -> Iterator[dict[str, Any]]:
             yield {"planned": False, "text": text, "json": {"place": where, "declined": findings}}
         else:
             text = f"{where}: {explain_text(plan)}"
-            yield {"planned": True, "text": text, "json": {"place": where, **plan_dict(plan)}}
+            yield {"planned": True, "text": text, "json": {"place": where, **plan_data(plan)}}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
+from .opt_flags import own_flags
 from .source import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None
 
 
 def known_passes(flag: str, values: Sequence[str]) -> frozenset[str]:
-    """Names of passes out of ``values`` (each one name or several with commas); ``InputError`` if there is no such."""
+    """Names of passes out of ``values`` (each one name or several with commas); ``InputError`` for an unknown pass."""
     names = frozenset(name.strip() for value in values for name in value.split(","))
     for name in sorted(names):
         if _anchor(name) is None:
@@ -88,7 +89,6 @@ def _anchor(name: str) -> str | None:
 def _hint(name: str) -> str:
     from ..passes import registry
     from ..passes.pipeline_check import upstream_passes
-    from .opt import _parser
 
-    flags = {flag.lstrip("-") for flag in _parser()._option_string_actions}
+    flags = {flag.lstrip("-") for flag in own_flags()}
     return registry.suggest(name, {*upstream_passes(), *flags, *(entry.argument for entry in registry.entries())})

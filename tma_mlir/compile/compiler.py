@@ -12,16 +12,17 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import gpu
 
+from ..abi.signature import KernelSignature
 from ..analysis.ir_access import collect, copies_in, enclosing
-from ..chips import DEFAULT_CHIP, chip
+from ..assembler import Cubin, assemble
+from ..chips import DEFAULT_CHIP
 from ..diagnostics import Diagnostic, Place, collecting, place_of
 from ..dialect import make_context
-from ..dialect.plan_attr import read_plan
+from ..dialect.plan_attr import PLAN, PlanReader
 from ..passes.pipeline import run_pipeline
+from ..passes.stages import Stage, pipeline
 from ..passes.tile_assemble import ptx_of
 from ..plan import CopyPlan
-from .assemble import Cubin, assemble
-from .signature import KernelSignature
 from .signature_reader import read_signature
 
 
@@ -94,7 +95,7 @@ def compile_text(
 
     ``keep`` names the ``STAGES`` to return as text; printing them costs time.
     """
-    ptx_version = chip(target).ptx
+    rows = {stage: f"builtin.module({pipeline([stage], target, opt_level)})" for stage in Stage}
     texts: dict[str, str] = {}
 
     def done(step: str, stage: str = "") -> None:
@@ -102,28 +103,23 @@ def compile_text(
             texts[stage] = debug_text(root, name) if stage == "lowered" else str(root)
         observe(step)
 
+    def run(stage: Stage) -> None:
+        run_pipeline(root, rows[stage])
+
     context = make_context()
     with context, collecting(context) as diagnostics:
         try:
             root = parse(text)
             done("parse")
-            run_pipeline(
-                root,
-                f"builtin.module(tile-verify,tile-check-kernels{{chip={target}}},tile-plan-copies{{chip={target}}},"
-                "tile-merge-expect-tx,tile-insert-proxy-fences)",
-            )
+            run(Stage.PLAN)
             plans = _plans(root, name)
             done("plan", "planned")
-            run_pipeline(root, "builtin.module(convert-tile-to-nvgpu,tile-descriptor-args)")
+            run(Stage.CONVERT)
             done("convert", "nvgpu")
-            run_pipeline(root, "builtin.module(tile-lower-kernels)")
+            run(Stage.LOWER)
             signatures = _signatures(root)
             done("lower", "lowered")
-            run_pipeline(
-                root,
-                f"builtin.module(nvvm-attach-target{{chip={target} features=+ptx{ptx_version} O={opt_level}}},"
-                "gpu-module-to-binary{format=isa})",
-            )
+            run(Stage.PTX)
             ptx = _ptx(root)
             done("ptx")
         except ir.MLIRError:
@@ -160,11 +156,12 @@ def debug_text(root: ir.Operation, name: str) -> str:
 
 
 def _plans(root: ir.Operation, name: str) -> tuple[PlannedCopy, ...]:
+    plans = PlanReader()
     return tuple(
         PlannedCopy(
             _named_place(place_of(copy.operation.location), name),
             _kernel_name(copy.operation),
-            read_plan(copy.attributes["plan"]),
+            plans.read(copy.attributes[PLAN]),
         )
         for copy in copies_in(root)
     )

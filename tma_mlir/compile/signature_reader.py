@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from mlir import ir
 
+from ..abi.elements import element_type
+from ..abi.passing import by_value
+from ..abi.signature import Argument, KernelSignature, MemRefArgument, TensorMapArgument
+from ..abi.symbols import for_argument
 from ..dialect.memrefs import read_memref
-from ..dialect.plan_attr import read_parameter
-from ..dtypes import dtype
-from ..layout.expr import Expr, Symbol
-from ..plan import Condition
-from .signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from ..dialect.plan_attr import read_tensor_map
 
 
 def read_signature(function: ir.Operation) -> KernelSignature:
@@ -44,46 +41,13 @@ def _number(attributes: ir.OpAttributeMap, name: str) -> int:
     return ir.IntegerAttr(attributes[name]).value if name in attributes else 0
 
 
-def _argument(type_: ir.Type) -> MemRefArgument | ScalarArgument:
-    if str(type_).startswith("memref"):
-        memref = read_memref(type_)
-        assert memref is not None, f"kernel argument of type {type_}"
-        return MemRefArgument(dtype(memref.element), memref.shape, memref.strides, memref.offset)
-    return ScalarArgument(dtype("i64" if str(type_) == "index" else str(type_)))
+def _argument(type_: ir.Type) -> Argument:
+    """``tile-check-kernels`` has refused the types that this cannot read."""
+    memref = read_memref(type_)
+    if memref is None:
+        return by_value(str(type_))
+    return MemRefArgument(element_type(memref.element), memref.shape, memref.strides, memref.offset)
 
 
 def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:
-    argument, map_, checks = read_parameter(attribute)
-    rename = {"global.": f"arg{argument}."}
-
-    def renamed(value: Expr | int) -> Expr | int:
-        return _renamed(value, rename)
-
-    return TensorMapArgument(
-        argument,
-        replace(
-            map_,
-            dims=tuple(map(renamed, map_.dims)),
-            strides_bytes=tuple(map(renamed, map_.strides_bytes)),
-            base_offset_bytes=renamed(map_.base_offset_bytes),
-        ),
-        tuple(
-            Condition(renamed(each.value), each.finding, each.divisor, each.low, each.high)  # type: ignore[arg-type]
-            for each in checks
-        ),
-    )
-
-
-def _renamed(value: Expr | int, prefixes: Mapping[str, str]) -> Expr | int:
-    if isinstance(value, int):
-        return value
-
-    def rename(symbol: Symbol) -> Symbol:
-        for old, new in prefixes.items():
-            if symbol.name.startswith(old):
-                name = new + symbol.name[len(old) :]
-                return Symbol(name, symbol.low, symbol.high, symbol.divisor, symbol.host)
-        return symbol
-
-    terms = tuple((tuple(map(rename, symbols)), coefficient) for symbols, coefficient in value.terms)
-    return Expr(terms, value.denominator)
+    return for_argument(read_tensor_map(attribute))

@@ -6,7 +6,7 @@ itself an attribute, and ``[parameters]`` parses as an array of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from mlir import ir
 
@@ -87,9 +87,9 @@ class AtomsAttr:
         return ir.Attribute.parse(f'#tile.atoms<"{mode.label}">', context)
 
 
-def dictionary_attr(name: str, fields: Mapping[str, ir.Attribute], context: ir.Context | None = None) -> ir.Attribute:
+def dictionary_attr(name: str, fields: ir.Attribute, context: ir.Context | None = None) -> ir.Attribute:
     """``#tile.name<{...}>`` for the attributes that hold one dictionary (``plan``, ``tensor_map``)."""
-    return ir.Attribute.parse(f"#tile.{name}<{ir.DictAttr.get(dict(fields), context)}>", context)
+    return ir.Attribute.parse(f"#tile.{name}<{fields}>", context)
 
 
 def dictionary_fields(attribute: ir.Attribute) -> ir.DictAttr:

@@ -15,16 +15,18 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-GATHERS = ("gather4", "scatter4")
-IM2COL = ("im2col", "im2col_w", "im2col_w_128")
-MODES = ("tile", *GATHERS, *IM2COL)
-PREFETCH_MODES = ("tile", "gather4", "im2col")
+from ..plan.enums import InstructionMode
+
+_Mode = InstructionMode
+GATHERS = (_Mode.GATHER4, _Mode.SCATTER4)
+IM2COL = (_Mode.IM2COL, _Mode.IM2COL_W, _Mode.IM2COL_W_128)
+PREFETCH_MODES = (_Mode.TILE, _Mode.GATHER4, _Mode.IM2COL)
 
 
-def mode_of(op: ir.OpView) -> str:
-    """The mode of a copy or prefetch; ``tile`` where none is given."""
+def mode_of(op: ir.OpView) -> InstructionMode:
+    """The mode of a copy or prefetch; ``TILE`` where none is given."""
     attributes = op.operation.attributes
-    return ir.StringAttr(attributes["mode"]).value if "mode" in attributes else "tile"
+    return InstructionMode(ir.StringAttr(attributes["mode"]).value) if "mode" in attributes else InstructionMode.TILE
 
 
 def global_offset_count(mode: str, rank: int) -> int:

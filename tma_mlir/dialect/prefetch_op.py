@@ -12,9 +12,6 @@ from .copy_modes import PREFETCH_MODES, global_offset_count, im2col_problem, mod
 from .memrefs import read_memref
 from .tile import DYNAMIC, _Dialect
 
-CHIP = "tile.chip"
-"""Attribute of a prefetch: the chip that ``tile-plan-copies`` plans for, since not every chip has every mode."""
-
 
 @_cext.register_operation(_Dialect)
 class PrefetchAsyncOp(ir.OpView):

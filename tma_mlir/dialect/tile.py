@@ -101,6 +101,11 @@ class CopyAsyncOp(ir.OpView):
     def destination_offsets(self) -> list[int | ir.Value]:
         return self._offsets("static_destination_offsets", 3)
 
+    @property
+    def dynamic_offsets(self) -> list[ir.Value]:
+        """The offsets that are operands, those of the source first."""
+        return [*_segment(self, 2), *_segment(self, 3)]
+
     def _offsets(self, attribute: str, segment: int) -> list[int | ir.Value]:
         dynamic = iter(_segment(self, segment))
         static = ir.DenseI64ArrayAttr(self.operation.attributes[attribute])

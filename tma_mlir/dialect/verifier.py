@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from mlir import ir
 
 from ..dtypes import DTYPES, dtype
-from ..hardware import L2_PROMOTIONS, REDUCTION_NAMES
+from ..hardware import REDUCTION_NAMES
 from ..layout.atoms import atom_layout
+from ..plan.enums import InstructionMode, Scope, Variant
+from ..plan.tensor_map import L2Promotion
 from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
-from .copy_modes import MODES, global_offset_count, im2col_problem, mode_of, mode_problems, size_count
+from .copy_modes import global_offset_count, im2col_problem, mode_of, mode_problems, size_count
 from .memrefs import MemRef, read_memref
 from .packed import PACKING, packed_problems
 from .regions import shared_sizes
@@ -184,11 +186,11 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "swizzle": _swizzle,
     "oob": _one_of("zero", "nan"),
     "in_bounds": _unit,
-    "l2_promotion": _integer_of(*L2_PROMOTIONS),
-    "variant": _one_of("auto", "tma", "tma_explicit", "bulk", "cp_async", "simt"),
+    "l2_promotion": _integer_of(*(each.bytes for each in L2Promotion)),
+    "variant": _one_of(*(each for each in Variant if each is not Variant.EMPTY)),
     "explicit": _explicit,
     "padding_is_scratch": _unit,
-    "scope": _one_of("thread", "warp", "cta"),
+    "scope": _one_of(*Scope),
     "expect_tx": _unit,
     "announce_bytes": _bytes,
     "tf32": _unit,
@@ -197,7 +199,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "cta_group": _integer_of(1, 2),
     "cluster_split": _integer_of(2, 4, 8, 16),
     "assume": _assume,
-    "mode": _one_of(*MODES),
+    "mode": _one_of(*InstructionMode),
     "im2col": im2col_problem,
     PACKING: _one_of("8B", "16B"),
     "plan": _plan,

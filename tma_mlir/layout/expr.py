@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+_NAME = re.compile(r"[A-Za-z_%$][\w.%$#-]*(?<!-)")
+_TOKEN = re.compile(rf"\s*(\d+|{_NAME.pattern}|[-+*/()])")
+
 
 @dataclass(frozen=True)
 class Symbol:
@@ -25,6 +28,10 @@ class Symbol:
     high: int | None = None
     divisor: int = 1
     host: bool = True
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} is not a name for a symbol: letters, digits and _ . % $ # - are")
 
 
 Monomial = tuple[Symbol, ...]
@@ -224,9 +231,6 @@ def evaluate(value: int | Symbol | Expr, values: Mapping[str, int]) -> int:
     if rest:
         raise ValueError(f"{_text(value)} is not a whole number for {dict(values)}")
     return quotient
-
-
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_%$][\w.%$#-]*(?<!-)|[-+*/()])")
 
 
 def parse_expr(text: str, symbols: Mapping[str, Symbol]) -> Expr | int:

@@ -14,7 +14,8 @@ from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
 from ..layout.expr import Expr
-from .index_builder import build
+from ..plan import Coordinate
+from .index_builder import build, exact_divide
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class CopyContext:
     def value(self, expr: Expr | int) -> int | ir.Value:
         """A plan's expression as a value."""
         return expr if isinstance(expr, int) else plan_value(expr, self.offsets, self.tensor)
+
+
+def coordinate_value(coordinate: Coordinate, offsets: Mapping[str, ir.Value], tensor: ir.Value) -> int | ir.Value:
+    """A start coordinate of a plan as a value."""
+    return exact_divide(plan_value(coordinate.numerator, offsets, tensor), coordinate.denominator)
 
 
 def plan_value(expr: Expr | int, offsets: Mapping[str, ir.Value], tensor: ir.Value) -> int | ir.Value:

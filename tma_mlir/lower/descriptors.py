@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mlir import ir
 
+from ..abi.signature import TensorMapArgument
 from ..analysis.global_views import rebased_by
 from ..analysis.ir_access import block_owner
-from ..dialect.plan_attr import parameter_text
+from ..dialect.plan_attr import tensor_map_attribute
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import DRIVER_TYPES, OTHER_MLIR_WIDTH, dtype
-from ..hardware import L2_PROMOTIONS
 from ..plan import Condition, OobFill, Swizzle, TensorMap
 from .rebase import updated_descriptor
 
@@ -49,8 +47,8 @@ def descriptor_type(map_: TensorMap, element: str) -> ir.Type:
     kind = element if nvgpu_says(map_, element) else _element(map_)
     box = "x".join(map(str, reversed(map_.box)))
     swizzle = _SWIZZLES.get(map_.swizzle, "none")
-    promotion = L2_PROMOTIONS[map_.l2_promotion]
-    l2promo = f"l2promo_{promotion}b" if promotion else "none"
+    promotion = map_.l2_promotion
+    l2promo = f"l2promo_{promotion.bytes}b" if promotion else "none"
     oob = "nan" if map_.oob_fill is OobFill.NAN else "zero"
     return ir.Type.parse(
         f"!nvgpu.tensormap.descriptor<tensor = memref<{box}x{kind}, #gpu.address_space<workgroup>>, "
@@ -62,43 +60,42 @@ class DescriptorPool:
     """Descriptors made so far, by tensor and tensor map. They stand at the top of their kernel, oldest first."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[ir.BlockArgument, str], ir.Value] = {}
+        self._made: dict[tuple[ir.BlockArgument, TensorMapArgument], ir.Value] = {}
         self._count: dict[ir.Block, int] = {}
-        self._rebased: dict[ir.Value, dict[str, ir.Value]] = {}
-        self._texts: dict[tuple[int, int, int], tuple[TensorMap, Sequence[Condition], str]] = {}
+        self._rebased: dict[ir.Value, dict[TensorMapArgument, ir.Value]] = {}
+        self._attributes: dict[tuple[str, TensorMapArgument], tuple[ir.Attribute, ir.Type]] = {}
 
     def of(
-        self, tensor: ir.Value, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]
+        self, tensor: ir.Value, argument: ir.BlockArgument, map_: TensorMap, checks: tuple[Condition, ...]
     ) -> ir.Value:
         """The descriptor of ``map_`` for a copy of ``tensor``, which is a view of ``argument``, perhaps rebased."""
-        descriptor = self.get(argument, map_, checks)
+        recipe = TensorMapArgument(argument.arg_number, map_, checks)
+        descriptor = self._get(argument, recipe)
         rebase = rebased_by(tensor)
         if rebase is None:
             return descriptor
         made = self._rebased.setdefault(rebase.rebased, {})
-        text = self._text(argument.arg_number, map_, checks)
-        if text not in made:
-            made[text] = updated_descriptor(rebase, descriptor, map_, len(made))
-        return made[text]
+        if recipe not in made:
+            made[recipe] = updated_descriptor(rebase, descriptor, map_, len(made))
+        return made[recipe]
 
-    def get(self, argument: ir.BlockArgument, map_: TensorMap, checks: Sequence[Condition]) -> ir.Value:
-        """The descriptor of ``map_`` on the kernel argument, made if it is new."""
-        text = self._text(argument.arg_number, map_, checks)
-        key = (argument, text)
+    def _get(self, argument: ir.BlockArgument, recipe: TensorMapArgument) -> ir.Value:
+        """The descriptor on the kernel argument, made if it is new."""
+        key = (argument, recipe)
         if key not in self._made:
-            element = str(ir.MemRefType(argument.type).element_type)
             block = argument.owner
             before = self._count.get(block, 0)
             self._count[block] = before + 1
+            attribute, type_ = self._attribute(argument, recipe)
             with ir.InsertionPoint(block.operations[before]), block_owner(argument).location:
-                op = CreateDescriptorOp(descriptor_type(map_, element), argument, ir.Attribute.parse(text))
-            self._made[key] = op.descriptor
+                self._made[key] = CreateDescriptorOp(type_, argument, attribute).descriptor
         return self._made[key]
 
-    def _text(self, argument: int, map_: TensorMap, checks: Sequence[Condition]) -> str:
-        """``parameter_text``, once for each plan: plans are read once and given out again, so identity will do. Both
-        objects are kept, so that the identities stay theirs."""
-        key = (argument, id(map_), id(checks))
-        if key not in self._texts:
-            self._texts[key] = (map_, checks, parameter_text(argument, map_, checks))
-        return self._texts[key][2]
+    def _attribute(self, argument: ir.BlockArgument, recipe: TensorMapArgument) -> tuple[ir.Attribute, ir.Type]:
+        """The recipe as an attribute, and the descriptor's type; built once, since kernels repeat them."""
+        element = str(ir.MemRefType(argument.type).element_type)
+        key = (element, recipe)
+        if key not in self._attributes:
+            type_ = descriptor_type(recipe.tensor_map, element)
+            self._attributes[key] = tensor_map_attribute(recipe, argument.context), type_
+        return self._attributes[key]

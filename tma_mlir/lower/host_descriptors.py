@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import builtin, memref, nvgpu
 
+from ..analysis.host_launches import kernel_operands
 from ..analysis.ir_access import attribute_names, function_inputs
 from ..dialect.plan_attr import read_tensor_map
 from ..dialect.tile import CreateDescriptorOp
@@ -28,7 +29,9 @@ def pass_from_host(
     function: ir.Operation, launches: Sequence[ir.Operation], descriptors: Sequence[CreateDescriptorOp]
 ) -> None:
     """Appends descriptor parameters to a kernel and creates what each launch passes for them."""
-    maps = [(ir.BlockArgument(each.tensor).arg_number, each, read_tensor_map(each.map)) for each in descriptors]
+    maps = [
+        (ir.BlockArgument(each.tensor).arg_number, each, read_tensor_map(each.map).tensor_map) for each in descriptors
+    ]
     for _, each, map_ in maps:
         _check(each, map_)
     for launch in launches:
@@ -56,19 +59,13 @@ def _check(op: CreateDescriptorOp, map_: TensorMap) -> None:
 
 def _create(launch: ir.Operation, argument: int, op: CreateDescriptorOp, map_: TensorMap) -> ir.Value:
     """The descriptor for ``map_`` on the launch's operand, as the pointer the kernel takes."""
-    tensor = _kernel_operands(launch)[argument]
+    tensor = kernel_operands(launch)[argument]
     view = _view(tensor, map_)
     element = str(ir.MemRefType(tensor.type).element_type)
     unranked = memref.cast(ir.Type.parse(f"memref<*x{element}>"), view)
     box = [constant(each) for each in reversed(map_.box)]
     descriptor = nvgpu.tma_create_descriptor(op.descriptor.type, unranked, box)
     return builtin.unrealized_conversion_cast([ir.Type.parse("!llvm.ptr")], [descriptor])
-
-
-def _kernel_operands(launch: ir.Operation) -> list[ir.Value]:
-    segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
-    start = sum(segments[:-2])
-    return list(launch.operands)[start : start + segments[-2]]
 
 
 def _view(tensor: ir.Value, map_: TensorMap) -> ir.Value:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from mlir import ir
 from mlir.dialects import arith
 
+from ..plan import InstructionMode
+
 _LOADS = {
-    "gather4": "tile_gather4",
-    "im2col": "im2col",
-    "im2col_w": "im2col_w",
-    "im2col_w_128": "im2col_w_128",
+    InstructionMode.GATHER4: "tile_gather4",
+    InstructionMode.IM2COL: "im2col",
+    InstructionMode.IM2COL_W: "im2col_w",
+    InstructionMode.IM2COL_W_128: "im2col_w_128",
 }
-_STORES = {"scatter4": "tile_scatter4", "im2col": "im2col"}
+_STORES = {InstructionMode.SCATTER4: "tile_scatter4", InstructionMode.IM2COL: "im2col"}
 
 
-def load_mode(mode: str) -> ir.Attribute | None:
+def load_mode(mode: InstructionMode) -> ir.Attribute | None:
     """nvvm's mode of a load or prefetch; None for tiles, its default."""
     return ir.Attribute.parse(f"#nvvm.tma_load_mode<{_LOADS[mode]}>") if mode in _LOADS else None
 
 
-def store_mode(mode: str) -> ir.Attribute | None:
+def store_mode(mode: InstructionMode) -> ir.Attribute | None:
     """nvvm's mode of a store; None for tiles. An im2col store takes no offsets (PTX: ``im2col_no_offs``)."""
     return ir.Attribute.parse(f"#nvvm.tma_store_mode<{_STORES[mode]}>") if mode in _STORES else None
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 from mlir.dialects import scf
 
+from ..plan import Loop
 from .index_builder import add, constant, multiply
 
 MAX_UNROLLED = 8
@@ -37,6 +38,13 @@ def _nested(extents: Sequence[int], outer: list[Index], emit: Callable[[list[Ind
     with ir.InsertionPoint(loop.body):
         _nested(extents[1:], [*outer, loop.induction_variable], emit)
         scf.yield_([])
+
+
+def stepped_start(starts: Sequence[Index], indices: Sequence[Index], loops: Sequence[Loop]) -> list[Index]:
+    """Where the instruction of ``indices`` starts, in each dimension."""
+    return [
+        stepped(start, indices, [loop.steps[dimension] for loop in loops]) for dimension, start in enumerate(starts)
+    ]
 
 
 def stepped(start: Index, indices: Sequence[Index], steps: Sequence[int]) -> Index:

@@ -8,10 +8,10 @@ from mlir.dialects import arith, llvm, nvvm
 from ..analysis.global_views import kernel_argument
 from ..errors import TileError
 from ..plan import BulkGroup, CopyPlan, IssueGroup
-from .copy_context import CopyContext
+from .copy_context import CopyContext, coordinate_value
 from .descriptors import DescriptorPool
 from .index_builder import materialize
-from .issue_loops import Index, loop_nest, stepped
+from .issue_loops import Index, loop_nest, stepped, stepped_start
 from .pointers import base_pointer, element_pointer, mbarrier_pointer
 from .tma_issue import Issue, cache_hint, emit_issue
 
@@ -34,19 +34,16 @@ def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: D
         )
     map_ = plan.tensor_maps[group.tensor_map]
     descriptor = pool.of(context.tensor, argument, map_, plan.host_checks)
-    starts = [context.value(each.numerator) for each in group.coordinates]
+    starts = [coordinate_value(each, context.offsets, context.tensor) for each in group.coordinates]
     offset = context.value(group.shared_offset_bytes)
     filter_offsets = [context.value(each) for each in group.im2col_offsets]
 
     def emit(indices: list[Index]) -> None:
-        coordinates = [
-            stepped(start, indices, [steps[dimension] for steps in group.coordinate_steps])
-            for dimension, start in enumerate(starts)
-        ]
-        shared = stepped(offset, indices, group.shared_steps_bytes)
+        coordinates = stepped_start(starts, indices, group.loops)
+        shared = stepped(offset, indices, [loop.shared_step_bytes for loop in group.loops])
         emit_issue(context, Issue(map_, descriptor, coordinates, shared, group.mode, filter_offsets))
 
-    loop_nest(group.loops, emit)
+    loop_nest([loop.extent for loop in group.loops], emit)
 
 
 def _emit_bulk(context: CopyContext, group: BulkGroup) -> None:
@@ -55,11 +52,10 @@ def _emit_bulk(context: CopyContext, group: BulkGroup) -> None:
 
     def emit(indices: list[Index]) -> None:
         # The global offset contains the memref's own; the shared one is from the tile's first element.
-        generic = base_pointer(context.tensor, 0, stepped(global_offset, indices, group.global_steps_bytes))
-        pointer = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<1>"), generic)
-        tile = element_pointer(
-            context.tile, context.element_bytes, 3, stepped(shared_offset, indices, group.shared_steps_bytes)
-        )
+        (start,) = stepped_start([global_offset], indices, group.loops)
+        pointer = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<1>"), base_pointer(context.tensor, 0, start))
+        shared = stepped(shared_offset, indices, [loop.shared_step_bytes for loop in group.loops])
+        tile = element_pointer(context.tile, context.element_bytes, 3, shared)
         size = arith.constant(ir.IntegerType.get_signless(32), group.size_bytes)
         hint = cache_hint(context)
         if not context.is_load:
@@ -71,4 +67,4 @@ def _emit_bulk(context: CopyContext, group: BulkGroup) -> None:
         barrier = mbarrier_pointer(context.op.mbarrier, materialize(context.op.mbarrier_index))
         nvvm.cp_async_bulk_shared_cluster_global(cluster, pointer, barrier, size, l2_cache_hint=hint)
 
-    loop_nest(group.loops, emit)
+    loop_nest([loop.extent for loop in group.loops], emit)

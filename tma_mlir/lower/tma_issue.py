@@ -9,7 +9,7 @@ from mlir import ir
 from mlir.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
 
 from ..dtypes import dtype
-from ..plan import TensorMap
+from ..plan import InstructionMode, TensorMap
 from .cache_policy import cache_policy
 from .copy_context import CopyContext
 from .descriptors import nvgpu_says
@@ -27,13 +27,17 @@ class Issue:
     descriptor: ir.Value
     coordinates: list[int | ir.Value]
     shared_offset_bytes: int | ir.Value
-    mode: str = "tile"
+    mode: InstructionMode = InstructionMode.TILE
     im2col_offsets: Sequence[int | ir.Value] = ()
 
 
 def emit_issue(context: CopyContext, issue: Issue) -> None:
     """Builds the operation at the current insertion point."""
-    if issue.mode == "tile" and nvgpu_says(issue.tensor_map, context.tile_layout.element) and _plain(context):
+    if (
+        issue.mode is InstructionMode.TILE
+        and nvgpu_says(issue.tensor_map, context.tile_layout.element)
+        and _plain(context)
+    ):
         _emit_nvgpu(context, issue)
     else:
         _emit_nvvm(context, issue)

@@ -8,20 +8,21 @@ tensor map and tensor.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from mlir import ir
 from mlir.dialects import scf
 
-from ..analysis.copy_requests import copy_request
-from ..analysis.ir_access import copies_in
+from ..analysis.copy_requests import RequestReader
+from ..analysis.ir_access import collect, copies_in
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
-from ..chips import DEFAULT_CHIP
-from ..dialect.plan_attr import read_plan
-from ..errors import TileError
+from ..analysis.stale_plans import stale_plan_error
+from ..dialect.plan_attr import PLAN, PlanReader
+from ..dialect.prefetch_op import PrefetchAsyncOp
+from ..dialect.tile import CopyAsyncOp
+from ..errors import TileError, TileErrors
 from ..lower.completion import announce, complete, make_visible
 from ..lower.completion_ops import lower_completion_ops
 from ..lower.copy_context import CopyContext
@@ -32,34 +33,41 @@ from ..lower.rebase import lower_rebases
 from ..lower.teams import team, then
 from ..lower.thread_copy import emit_thread_copy
 from ..lower.tma_copy import emit_tma_copy
-from ..plan import CopyPlan, CopyRequest, plan_copy
+from ..plan import CopyPlan, Variant
 from .registry import Option, Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    pool, declarations = DescriptorPool(), Declarations()
-    for copy in copies_in(op):
-        attributes = copy.operation.attributes
-        if "plan" not in attributes:
-            raise TileError(copy.operation.location, "'tile.copy_async' op has no plan. Run tile-plan-copies first")
+    pool, declarations, requests = DescriptorPool(), Declarations(), RequestReader()
+    planned = _plans(op, copies_in(op), requests)
+    prefetches = [each.opview for each in collect(op, (PrefetchAsyncOp.OPERATION_NAME,))]
+    planned_prefetches = _plans(op, prefetches, requests)
+    for copy, plan in planned:
         with copy.operation.context, copy.operation.location, ir.InsertionPoint(copy.operation):
-            try:
-                plan = read_plan(attributes["plan"])
-            except (KeyError, ValueError) as error:
-                raise TileError(
-                    copy.operation.location,
-                    f"'tile.copy_async' op has a plan that cannot be read ({error}). Drop it and run tile-plan-copies",
-                ) from None
             context = CopyContext(copy)
-            if plan.variant != "empty":
+            if plan.variant is not Variant.EMPTY:
                 _align(context, plan, declarations)
             _predicated(context, plan, pool)
         copy.operation.erase()
-    lower_prefetches(op, pool)
+    lower_prefetches(planned_prefetches, pool)
     lower_completion_ops(op)
     lower_rebases(op)
     if options["prefetch-descriptors"]:
         prefetch_descriptors(op)
+
+
+Planned = TypeVar("Planned", CopyAsyncOp, PrefetchAsyncOp)
+
+
+def _plans(root: ir.Operation, ops: list[Planned], requests: RequestReader) -> list[tuple[Planned, CopyPlan]]:
+    """Each operation with its plan. All are read before anything is lowered: what defines the offsets still stands."""
+    plans = PlanReader()
+    errors = [error for op in ops if (error := stale_plan_error(op, plans, requests))]
+    missing = (op.operation for op in ops if PLAN not in op.operation.attributes)
+    errors += [TileError(op.location, f"'{op.name}' op has no plan. Run tile-plan-copies first") for op in missing]
+    if errors:
+        raise TileErrors(errors)
+    return [(op, plans.read(op.operation.attributes[PLAN])) for op in ops]
 
 
 def _align(context: CopyContext, plan: CopyPlan, declarations: Declarations) -> None:
@@ -91,10 +99,8 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
     def issue() -> None:
         emit_tma_copy(context, plan, pool)
 
-    def by_threads(request: CopyRequest, thread_plan: CopyPlan) -> None:
-        emit_thread_copy(
-            context, request, thread_plan.vector_bytes, workers, cp_async=thread_plan.variant == "cp_async"
-        )
+    def by_threads(variant: Variant, vector_bytes: int) -> None:
+        emit_thread_copy(context, plan.request, vector_bytes, workers, cp_async=variant is Variant.CP_ASYNC)
         if context.is_load:
             make_visible()
             workers.synchronise()
@@ -102,20 +108,20 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
 
     if context.is_load and context.has("expect_tx"):
         workers.leader(lambda: announce(context, context.integer("announce_bytes", transaction)))
-    if plan.variant == "empty":
+    if plan.variant is Variant.EMPTY:
         return
-    if plan.variant in ("simt", "cp_async"):
-        by_threads(copy_request(context.op, DEFAULT_CHIP), plan)
+    if plan.variant.by_threads:
+        by_threads(plan.variant, plan.vector_bytes)
     elif not plan.guards:
         workers.leader(issue)
     else:
+        assert plan.fallback is not None, "tile-plan-copies refuses guards without a fallback"
         branch = scf.IfOp(guard_condition(context, plan.guards), has_else=True)
         with ir.InsertionPoint(branch.then_block):
             workers.leader(issue)
             scf.yield_([])
         with ir.InsertionPoint(branch.else_block):
-            request = dataclasses.replace(copy_request(context.op, DEFAULT_CHIP), variant="simt")
-            by_threads(request, plan_copy(request))
+            by_threads(plan.fallback.variant, plan.fallback.vector_bytes)
             scf.yield_([])
 
 

@@ -9,7 +9,7 @@ from mlir import ir
 from mlir.dialects import gpu
 
 from ..analysis.ir_access import collect
-from ..compile.assemble import AssemblerError, assemble
+from ..assembler import AssemblerError, assemble
 from ..errors import TileError
 from .chip_option import chip_option
 from .registry import Pass

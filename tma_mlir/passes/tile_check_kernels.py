@@ -8,14 +8,16 @@ error where the result would be wrong, and a warning where it may be meant.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlir import ir
 
 from ..analysis.chip_limits import missing_features, shared_memory_errors
+from ..analysis.host_launches import launches_by_kernel
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, enclosing
+from ..analysis.kernel_parameters import parameter_errors
 from ..analysis.kernel_traps import (
     RELAXED_ARRIVE_PTX,
     arrive_warnings,
@@ -34,9 +36,10 @@ from .registry import Pass
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     errors: list[TileError] = []
     chip = chosen_chip(op, options)
-    launches = _launched_blocks(op)
+    launches = launches_by_kernel(op)
     for function in collect(op, ("gpu.func",)):
-        _add_block_size(function, launches)
+        _add_block_size(function, launches.get(function, ()))
+        errors += parameter_errors(function)
         errors += mma_step_errors(function)
         errors += register_errors(function)
         errors += relaxed_arrive_errors(function, _ptx(function))
@@ -49,26 +52,20 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         raise TileErrors(errors)
 
 
-def _launched_blocks(op: ir.Operation) -> dict[str, set[tuple[int, ...] | None]]:
-    """Block sizes by kernel name (``module::kernel``); None stands for one that is not constant."""
-    blocks: dict[str, set[tuple[int, ...] | None]] = {}
-    for launch in collect(op, ("gpu.launch_func",)):
-        segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
-        first = sum(segments[:4])  # async dependencies, then the three grid sizes
-        sizes = [facts_of(size).constant for size in list(launch.operands)[first : first + 3]]
-        name = "::".join(ir.SymbolRefAttr(launch.attributes["kernel"]).value)
-        blocks.setdefault(name, set()).add(None if None in sizes else tuple(size for size in sizes if size is not None))
-    return blocks
-
-
-def _add_block_size(function: ir.Operation, launches: dict[str, set[tuple[int, ...] | None]]) -> None:
-    module = enclosing(function, "gpu.module")
-    if module is None or "known_block_size" in function.attributes:
+def _add_block_size(function: ir.Operation, launches: Sequence[ir.Operation]) -> None:
+    if "known_block_size" in function.attributes:
         return
-    names = [ir.StringAttr(each.attributes["sym_name"]).value for each in (module, function)]
-    sizes = launches.get("::".join(names), set())
-    if len(sizes) == 1 and (size := next(iter(sizes))) is not None:
-        function.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(size), function.context)
+    blocks = {_block(launch) for launch in launches}
+    if len(blocks) == 1 and (block := next(iter(blocks))) is not None:
+        function.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block), function.context)
+
+
+def _block(launch: ir.Operation) -> tuple[int, ...] | None:
+    """The block size of a launch; None where it is not constant."""
+    segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
+    first = sum(segments[:4])  # async dependencies, then the three grid sizes
+    sizes = [facts_of(size).constant for size in list(launch.operands)[first : first + 3]]
+    return None if None in sizes else tuple(size for size in sizes if size is not None)
 
 
 def _ptx(function: ir.Operation) -> int:

@@ -16,7 +16,8 @@ from mlir import ir
 from mlir.dialects import builtin
 
 from ..analysis.dynamic_shared import SHARED_BYTES, dynamic_shared_bytes
-from ..analysis.ir_access import collect, function_inputs
+from ..analysis.host_launches import launches_by_kernel
+from ..analysis.ir_access import collect, function_inputs, is_kernel
 from ..dialect.tile import CreateDescriptorOp
 from ..errors import TileError
 from ..lower.host_descriptors import pass_from_host
@@ -24,19 +25,15 @@ from .registry import Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    launches = collect(op, ("gpu.launch_func",))
+    launches = launches_by_kernel(op)
     for function in collect(op, ("gpu.func",)):
-        if "gpu.kernel" not in function.attributes and "kernel" not in function.attributes:
+        if not is_kernel(function) or "tile.arguments" in function.attributes:
             continue
-        if "tile.arguments" in function.attributes:
-            continue
-        name = ir.StringAttr(function.attributes["sym_name"]).value
         descriptors = [each.opview for each in collect(function, (CreateDescriptorOp.OPERATION_NAME,))]
-        own_launches = [each for each in launches if ir.SymbolRefAttr(each.attributes["kernel"]).value[-1] == name]
         with function.context, function.location:
             _size_dynamic_shared_memory(function)
-            if own_launches and descriptors:
-                pass_from_host(function, own_launches, descriptors)
+            if function in launches and descriptors:
+                pass_from_host(function, launches[function], descriptors)
             else:
                 _rewrite(function, descriptors)
 

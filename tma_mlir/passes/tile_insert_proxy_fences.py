@@ -22,16 +22,18 @@ from ..analysis.ir_access import collect, copies_in
 from ..analysis.ordinary_writes import OrdinaryWrite, Root, may_alias, shared_root, shared_writes
 from ..diagnostics import place_text, remark, warn
 from ..dialect.memrefs import read_memref
-from ..dialect.plan_attr import read_plan
+from ..dialect.plan_attr import PLAN, PlanReader
 from ..dialect.tile import CopyAsyncOp
+from ..plan import Variant
 from .registry import Pass
 
 _LOOPS = ("scf.for", "scf.while", "scf.parallel", "affine.for")
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
+    plans = PlanReader()
     for function in collect(op, ("gpu.func", "func.func")):
-        stores = [copy for copy in copies_in(function) if _reads_through_async_proxy(copy)]
+        stores = [copy for copy in copies_in(function) if _reads_through_async_proxy(copy, plans)]
         if not stores:
             continue
         work = _Work([(store.operation, shared_root(store.source)) for store in stores])
@@ -80,12 +82,12 @@ class _Work:
         return self._readers[written]
 
 
-def _reads_through_async_proxy(copy: CopyAsyncOp) -> bool:
+def _reads_through_async_proxy(copy: CopyAsyncOp, plans: PlanReader) -> bool:
     memref = read_memref(copy.source.type)
     if memref is None or memref.space != "shared":
         return False
     attributes = copy.operation.attributes
-    return "plan" not in attributes or read_plan(attributes["plan"]).variant in ("tma", "bulk")
+    return PLAN not in attributes or plans.read(attributes[PLAN]).variant in (Variant.TMA, Variant.BULK)
 
 
 def _fence(place: ir.Operation) -> None:

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mlir import ir
 
+from ..analysis.copy_requests import options_of
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, copies_in
 from ..diagnostics import remark
 from ..dialect.memrefs import read_memref
-from ..dialect.plan_attr import read_plan
+from ..dialect.plan_attr import PLAN, PlanReader, plan_attribute
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
 from .registry import Pass
@@ -35,10 +37,11 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     announcing = [copy for copy in copies_in(op) if _announces(copy)]
     blocks: dict[ir.Block, None] = {copy.operation.block: None for copy in announcing}
     counts = _expected_arrivals(op) if announcing else {}
+    plans = PlanReader()
     for block in blocks:
         for phase in _phases(block):
             if len(phase) > 1:
-                _merge(phase, counts.get(phase[0].mbarrier))
+                _merge(phase, counts.get(phase[0].mbarrier), plans)
 
 
 def _announces(copy: CopyAsyncOp) -> bool:
@@ -92,7 +95,7 @@ def _may_change_phase(op: ir.Operation) -> bool:
     return found
 
 
-def _merge(phase: list[CopyAsyncOp], arrivals: int | None) -> None:
+def _merge(phase: list[CopyAsyncOp], arrivals: int | None, plans: PlanReader) -> None:
     first = phase[0].operation
     if arrivals is not None and arrivals >= len(phase):
         remark(
@@ -101,17 +104,28 @@ def _merge(phase: list[CopyAsyncOp], arrivals: int | None) -> None:
             "with one arrival for all of them to have them merged",
         )
         return
-    total = sum(transaction_bytes(copy) for copy in phase)
+    total = sum(transaction_bytes(copy, plans) for copy in phase)
     first.attributes[ANNOUNCE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, first.context), total)
     for copy in phase[1:]:
         del copy.operation.attributes["expect_tx"]
+    for copy in phase:
+        _keep_plan(copy, plans)
     remark(first.location, f"announces the {total} bytes of {len(phase)} copies at once")
 
 
-def transaction_bytes(copy: CopyAsyncOp) -> int:
+def _keep_plan(copy: CopyAsyncOp, plans: PlanReader) -> None:
+    """The copy's plan is right whoever announces its bytes: it is now one for the copy as it stands."""
+    attributes = copy.operation.attributes
+    if PLAN in attributes:
+        plan = plans.read(attributes[PLAN])
+        request = replace(plan.request, options=options_of(copy))
+        attributes[PLAN] = plan_attribute(replace(plan, request=request), copy.operation.context)
+
+
+def transaction_bytes(copy: CopyAsyncOp, plans: PlanReader) -> int:
     """Bytes that the copy completes on its mbarrier: the plan's number, without a plan those of its sizes."""
     attributes = copy.operation.attributes
-    planned = read_plan(attributes["plan"]).transaction_bytes if "plan" in attributes else 0
+    planned = plans.read(attributes[PLAN]).transaction_bytes if PLAN in attributes else 0
     memref = read_memref(copy.source.type)
     assert memref is not None
     if not planned:

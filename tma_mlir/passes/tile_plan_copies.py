@@ -1,60 +1,122 @@
-"""``tile-plan-copies``: gives every copy its ``#tile.plan``, or the reasons why there is none."""
+"""``tile-plan-copies``: gives every copy and prefetch its ``#tile.plan``, or the reasons why there is none."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from mlir import ir
 
-from ..analysis.copy_requests import copy_request
-from ..analysis.global_views import fold_global_subviews
-from ..analysis.ir_access import collect, copies_in
+from ..analysis.copy_requests import RequestReader
+from ..analysis.global_views import fold_global_subviews, kernel_argument
+from ..analysis.ir_access import collect_dialect
+from ..analysis.stale_plans import plan_of, stale_reasons
 from ..chips import Chip, Feature, chips_with
 from ..diagnostics import remark, wants_remarks, warn
-from ..dialect.plan_attr import plan_text
-from ..dialect.prefetch_op import CHIP, PrefetchAsyncOp
+from ..dialect.plan_attr import PLAN, PlanReader, PlanWriter
+from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
-from ..plan import CopyPlan, PlanDeclined, plan_copy
+from ..plan import CopyPlan, PlanDeclined, Variant, plan_copy, rules
+from ..plan.copy_request import CopyRequest, Gather
 from ..plan.explain import alternatives
+from ..plan.text import count_text
 from .chip_option import chip_option, chosen_chip
 from .registry import Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     target = chosen_chip(op, options)
-    name = target.name
-    for prefetch in collect(op, (PrefetchAsyncOp.OPERATION_NAME,)):
-        prefetch.attributes[CHIP] = ir.StringAttr.get(name, op.context)
-    errors: list[TileError] = []
-    if not target.has(Feature.TENSORMAP_REPLACE):
-        errors += [_cannot_rebase(each, name) for each in collect(op, (RebaseTensorOp.OPERATION_NAME,))]
-    for copy in copies_in(op):
-        if "plan" in copy.operation.attributes:
-            continue
-        planned = fold_global_subviews(copy)
-        location = planned.operation.location
+    planning, errors = _Planning(target), []
+    for each in collect_dialect(op, "tile"):
         try:
-            plan = plan_copy(copy_request(planned, name))
-        except PlanDeclined as declined:
-            errors.append(TileError(location, f"'tile.copy_async' op {declined}"))
-            continue
-        if plan.guards and plan.request is not None and plan.request.variant != "auto":
-            errors.append(_unproven(planned, plan, plan.request.variant))
-            continue
-        if problem := _announcement_problem(planned, plan) or _guard_problem(planned, plan):
-            errors.append(problem)
-            continue
-        _warn_of_slow_multicast(planned, target)
-        if wants_remarks():
-            remark(location, remark_text(plan))
-        planned.operation.attributes["plan"] = ir.Attribute.parse(plan_text(plan), planned.operation.context)
+            if each.name == CopyAsyncOp.OPERATION_NAME:
+                planning.plan_copy(each.opview)  # type: ignore[arg-type]
+            elif each.name == PrefetchAsyncOp.OPERATION_NAME:
+                planning.plan_prefetch(each.opview)  # type: ignore[arg-type]
+            elif each.name == RebaseTensorOp.OPERATION_NAME and not target.has(Feature.TENSORMAP_REPLACE):
+                errors.append(_cannot_rebase(each, target.name))
+        except TileError as error:
+            errors.append(error)
     if errors:
         raise TileErrors(errors)
+
+
+class _Planning:
+    """One run of the pass for one chip."""
+
+    def __init__(self, target: Chip) -> None:
+        self._target, self._chip = target, target.name
+        self._plans, self._requests, self._writer = PlanReader(), RequestReader(), PlanWriter()
+        self._made: dict[CopyRequest, ir.Attribute] = {}
+
+    def plan_copy(self, copy: CopyAsyncOp) -> None:
+        """Gives ``copy`` its plan; ``TileError`` where there is none."""
+        if self._is_planned(copy):
+            return
+        copy = fold_global_subviews(copy)
+        request = self._requests.copy(copy, self._chip)
+        attribute = self._made.get(request)
+        if attribute is None or wants_remarks():
+            plan = _planned(copy, request)
+            attribute = self._made[request] = self._writer.attribute(plan, copy.operation.context)
+        copy.operation.attributes[PLAN] = attribute
+        _warn_of_slow_multicast(copy, self._target)
+
+    def plan_prefetch(self, prefetch: PrefetchAsyncOp) -> None:
+        """Gives ``prefetch`` its plan. It is only a hint: where TMA cannot do it, it is dropped."""
+        if self._is_planned(prefetch):
+            return
+        op = prefetch.operation
+        try:
+            plan = _planned_prefetch(self._requests.prefetch(prefetch, self._chip))
+            if kernel_argument(prefetch.source) is not None:
+                op.attributes[PLAN] = self._writer.attribute(plan, op.context)
+                return
+            why = "its tensor is not an argument of the kernel"
+        except PlanDeclined as declined:
+            why = str(declined)
+        remark(op.location, f"prefetch dropped: {why}")
+        op.erase()
+
+    def _is_planned(self, op: CopyAsyncOp | PrefetchAsyncOp) -> bool:
+        """Whether ``op`` has a plan that is right for it and for the chip; one that is not is dropped."""
+        plan = plan_of(op, self._plans)
+        if plan is None:
+            return False
+        reasons = stale_reasons(op, plan, self._requests, self._chip)
+        if not reasons:
+            return True
+        remark(op.operation.location, f"planned anew: {'; '.join(reasons)}")
+        del op.operation.attributes[PLAN]
+        return False
+
+
+def _planned(copy: CopyAsyncOp, request: CopyRequest) -> CopyPlan:
+    """The copy's plan; ``TileError`` where there is none that the lowering can follow."""
+    location = copy.operation.location
+    try:
+        plan = plan_copy(request)
+    except PlanDeclined as declined:
+        raise TileError(location, f"'tile.copy_async' op {declined}") from None
+    if problem := _guard_problem(plan) or _announcement_problem(copy, plan):
+        raise TileError(location, f"'tile.copy_async' op {problem}")
+    if wants_remarks():
+        remark(location, remark_text(plan))
+    return plan
+
+
+def _planned_prefetch(request: CopyRequest) -> CopyPlan:
+    """The prefetch's plan. Raises ``PlanDeclined`` where TMA cannot do it as it stands: it is only a hint."""
+    form = rules.gather_supported(request.chip, Feature.GATHER4_PREFETCH)
+    if isinstance(request.kind, Gather) and (broken := rules.broken([form])):
+        raise PlanDeclined(broken)
+    plan = plan_copy(request)
+    if plan.guards:
+        raise PlanDeclined(tuple(guard.finding for guard in plan.guards))
+    return plan
 
 
 def _cannot_rebase(op: ir.Operation, name: str) -> TileError:
@@ -72,60 +134,50 @@ def _warn_of_slow_multicast(copy: CopyAsyncOp, target: Chip) -> None:
         )
 
 
-def _unproven(copy: CopyAsyncOp, plan: CopyPlan, asked: str) -> TileError:
-    """A forced variant is not left to a guard, on whose other side another one would be taken."""
+def _guard_problem(plan: CopyPlan) -> str | None:
+    """Behind a guard threads copy, which a forced variant excludes, and which cannot do everything that TMA can
+    (reductions, rounding, gathers)."""
+    if not plan.guards or plan.fallback is not None:
+        return None
     reasons = "; ".join(str(guard.finding) for guard in plan.guards)
-    return TileError(
-        copy.operation.location,
-        f"'tile.copy_async' op cannot prove that {asked} is legal: {reasons}. Say what is known with 'assume', or drop "
-        "'variant' for a check in the kernel",
+    if plan.request.variant is not Variant.AUTO:
+        return (
+            f"cannot prove that {plan.request.variant} is legal: {reasons}. Say what is known with 'assume', or drop "
+            "'variant' for a check in the kernel"
+        )
+    threads = next(other for other in alternatives(plan) if other.name == Variant.SIMT)
+    return (
+        f"is legal for TMA only where {reasons}; and no other way can make this copy: "
+        f"{'; '.join(map(str, threads.findings))} Say what is known with 'assume'"
     )
 
 
-def _guard_problem(copy: CopyAsyncOp, plan: CopyPlan) -> TileError | None:
-    """Behind a guard threads copy, which cannot do everything that TMA can (reductions, rounding, gathers)."""
-    if not plan.guards or plan.request is None:
-        return None
-    try:
-        plan_copy(dataclasses.replace(plan.request, variant="simt"))
-    except PlanDeclined as declined:
-        reasons = "; ".join(str(guard.finding) for guard in plan.guards)
-        return TileError(
-            copy.operation.location,
-            f"'tile.copy_async' op is legal for TMA only where {reasons}; and no other way can make this copy: "
-            f"{declined} Say what is known with 'assume'",
-        )
-    return None
-
-
-def _announcement_problem(copy: CopyAsyncOp, plan: CopyPlan) -> TileError | None:
+def _announcement_problem(copy: CopyAsyncOp, plan: CopyPlan) -> str | None:
     """A caller that announces the bytes itself announces those of the sizes; a plan must not complete others."""
-    if plan.request is None or not plan.transaction_bytes or "expect_tx" in copy.operation.attributes:
+    if not plan.transaction_bytes or "expect_tx" in copy.operation.attributes:
         return None
     region = plan.request.dtype.bits * math.prod(plan.request.global_region.extents) // 8
     if plan.transaction_bytes == region:
         return None
-    return TileError(
-        copy.operation.location,
-        f"'tile.copy_async' op completes {plan.transaction_bytes} bytes on its mbarrier, its sizes are {region} bytes: "
-        "the instructions overlap. Let the lowering announce them with expect_tx",
+    return (
+        f"completes {plan.transaction_bytes} bytes on its mbarrier, its sizes are {region} bytes: "
+        "the instructions overlap. Let the lowering announce them with expect_tx"
     )
 
 
 def remark_text(plan: CopyPlan) -> str:
     """Which way a copy takes; for a way other than TMA, why not TMA."""
-    count = plan.instruction_count
     text = f"copy takes {plan.variant}"
-    if plan.variant in ("tma", "bulk"):
-        text += f": {count} instruction{'s' * (count != 1)}"
+    if plan.instruction_count:
+        text += f": {count_text(plan)}"
     elif plan.vector_bytes:
         text += f" in vectors of {plan.vector_bytes} bytes"
-    if plan.guards:
+    if plan.guards and plan.fallback is not None:
         text += ", where the kernel finds that " + " and ".join(guard.finding.needed for guard in plan.guards)
-        text += "; simt otherwise"
-    if plan.variant in ("cp_async", "simt") and plan.request is not None:
-        for other in alternatives(plan.request, plan):
-            if other.name in ("tma", "bulk"):
+        text += f"; {plan.fallback.variant} otherwise"
+    if plan.variant.by_threads:
+        for other in alternatives(plan):
+            if other.name in (Variant.TMA, Variant.BULK):
                 why = "; ".join(map(str, other.findings)) or other.reason
                 text += f". Not {other.name}: {why.rstrip('.')}"
     return text

@@ -29,7 +29,7 @@ from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems
 from ..lower.index_builder import add, constant, multiply
 from ..lower.raised_copy import Entry, emit_load, emit_store
-from ..plan import PlanDeclined, plan_copy
+from ..plan import PlanDeclined, Variant, plan_copy
 from .chip_option import chip_option, chosen_chip
 from .registry import Pass
 
@@ -140,15 +140,15 @@ def _why_not_tma(copy: CopyAsyncOp, target: str) -> list[str]:
         return [f"it moves elements of {bits} bits in a byte each, which a tile.copy_async takes for packed"]
     try:
         plan = plan_copy(request)
-        if plan.variant in ("simt", "cp_async"):
-            plan_copy(dataclasses.replace(request, variant="tma"))
+        if plan.variant.by_threads:
+            plan_copy(dataclasses.replace(request, variant=Variant.TMA))
     except PlanDeclined as declined:
         return [str(declined)]
-    if plan.variant == "empty":
+    if plan.variant is Variant.EMPTY:
         return ["it copies nothing"]
-    if plan.variant == "tma" and kernel_argument(tensor) is None:
-        return ["its tensor is no argument of the kernel, so the host cannot encode a descriptor"]
-    return [] if plan.variant in ("tma", "bulk") else ["threads copy it faster"]
+    if plan.variant is Variant.TMA and kernel_argument(tensor) is None:
+        return ["its tensor is not an argument of the kernel, so the host cannot encode a descriptor"]
+    return [] if plan.variant in (Variant.TMA, Variant.BULK) else ["threads copy it faster"]
 
 
 PASS = Pass(

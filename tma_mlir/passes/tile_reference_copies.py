@@ -30,7 +30,7 @@ from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
 from ..lower.rebase import lower_rebases
 from ..lower.teams import team, then
-from ..plan import CopyRequest
+from ..plan import CopyRequest, Im2colWalk
 from .registry import Pass
 
 SCRATCH = "tile.scratch_arguments"
@@ -156,11 +156,11 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
         "shared_strides": str(list(shared.strides)),
         "swizzle": str([swizzle.bits, swizzle.base, swizzle.shift] if swizzle else []),
     }
-    if request.im2col is not None:
-        fields["lower_corner"] = str(list(request.im2col.lower_corner))
-        fields["upper_corner"] = str(list(request.im2col.upper_corner))
-        fields["traversal_strides"] = str(list(request.im2col.traversal_strides))
-    side = "source" if request.direction.value == "load" else "destination"
+    if isinstance(request.kind, Im2colWalk):
+        fields["lower_corner"] = str(list(request.kind.lower_corner))
+        fields["upper_corner"] = str(list(request.kind.upper_corner))
+        fields["traversal_strides"] = str(list(request.kind.traversal_strides))
+    side = "source" if request.is_load else "destination"
     if f"{side}_layout" in copy.operation.attributes:
         fields["global_extents"] = str(list(request.global_layout.extents))
         fields["global_strides"] = str(list(request.global_layout.strides))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mlir import ir
 
-from ..analysis.ir_access import collect, copies_in
+from ..analysis.copy_requests import RequestReader
+from ..analysis.ir_access import collect_dialect
 from ..analysis.issuers import threads_that_all_arrive
+from ..analysis.stale_plans import stale_plan_error
 from ..dialect.completion_ops import COMPLETION_OPS
 from ..dialect.completion_verifier import completion_problems
+from ..dialect.plan_attr import PlanReader
 from ..dialect.prefetch_op import PrefetchAsyncOp, prefetch_problems
 from ..dialect.rebase_op import RebaseTensorOp, rebase_problems
 from ..dialect.tile import CopyAsyncOp
@@ -20,29 +23,48 @@ from .registry import Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    errors = [
-        TileError(copy.operation.location, f"'tile.copy_async' op {message}")
-        for copy in copies_in(op)
-        for message in problems(copy)
-    ]
-    errors += [error for copy in copies_in(op) if (error := _scope_error(copy))]
-    errors += [
-        TileError(op_.location, f"'{op_.name}' op {message}")
-        for op_ in collect(op, COMPLETION_OPS)
-        for message in completion_problems(op_)
-    ]
-    errors += [
-        TileError(op_.location, f"'{op_.name}' op {message}")
-        for op_ in collect(op, (PrefetchAsyncOp.OPERATION_NAME,))
-        for message in prefetch_problems(op_.opview)
-    ]
-    errors += [
-        TileError(op_.location, f"'{op_.name}' op {message}")
-        for op_ in collect(op, (RebaseTensorOp.OPERATION_NAME,))
-        for message in rebase_problems(op_.opview)
-    ]
+    checker = _Checker()
+    errors = [error for each in collect_dialect(op, "tile") for error in checker.errors(each)]
     if errors:
         raise TileErrors(errors)
+
+
+class _Checker:
+    """Remembers what it has seen: modules repeat their copies."""
+
+    def __init__(self) -> None:
+        self._plans, self._requests = PlanReader(), RequestReader()
+        self._copies: dict[tuple[Any, ...], list[str]] = {}
+
+    def errors(self, op: ir.Operation) -> list[TileError]:
+        """What is wrong with one operation of the dialect."""
+        if op.name == CopyAsyncOp.OPERATION_NAME:
+            return self._copy_errors(op.opview)  # type: ignore[arg-type]
+        if op.name == PrefetchAsyncOp.OPERATION_NAME:
+            return self._with_plan(op.opview, prefetch_problems(op.opview))  # type: ignore[arg-type]
+        if op.name == RebaseTensorOp.OPERATION_NAME:
+            return _located(op, rebase_problems(op.opview))  # type: ignore[arg-type]
+        return _located(op, completion_problems(op)) if op.name in COMPLETION_OPS else []
+
+    def _copy_errors(self, copy: CopyAsyncOp) -> list[TileError]:
+        # Which operands there are is an attribute, so types and attributes are all that is looked at.
+        source, destination = copy.source, copy.destination
+        key = (source.type, destination.type, tuple(copy.operation.attributes.items()))
+        found = self._copies.get(key)
+        if found is None:
+            found = self._copies[key] = problems(copy)
+        scope = _scope_error(copy)
+        return [*self._with_plan(copy, found), *([scope] if scope else [])]
+
+    def _with_plan(self, op: CopyAsyncOp | PrefetchAsyncOp, messages: Iterable[str]) -> list[TileError]:
+        errors = _located(op.operation, messages)
+        # Only of a well-formed operation is it known what to plan.
+        stale = None if errors else stale_plan_error(op, self._plans, self._requests)
+        return [stale] if stale else errors
+
+
+def _located(op: ir.Operation, messages: Iterable[str]) -> list[TileError]:
+    return [TileError(op.location, f"'{op.name}' op {message}") for message in messages]
 
 
 def _scope_error(copy: CopyAsyncOp) -> TileError | None:

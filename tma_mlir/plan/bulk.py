@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..layout.expr import Expr
 from ..layout.swizzle import swizzle_mode
 from . import rules
-from .copy_plan import BulkGroup, Condition
-from .copy_request import CopyRequest, Direction
+from .copy_plan import BulkGroup, Condition, Loop
+from .copy_request import CopyRequest
 from .declined import PlanDeclined
+from .enums import Direction
 from .findings import Finding, Status
 from .modes import CopyModes
 
@@ -39,26 +40,18 @@ def plan_bulk_piece(request: CopyRequest, copy: CopyModes) -> tuple[BulkGroup, l
     conditions.append(rules.bulk_address_alignment(global_offset, request.global_alignment_bytes, "global"))
     shared_alignment = request.shared_base_alignment_bytes or 128
     conditions.append(rules.bulk_address_alignment(copy.shared_offset_bytes, shared_alignment, "shared"))
-    steps: list[int] = []
+    loops: list[Loop] = []
     for mode in looped:
         if isinstance(mode.global_bytes, Expr):
             conditions.append(rules.known_step(mode.global_bytes))
             continue
-        steps.append(mode.global_bytes)
+        loops.append(Loop(mode.extent, (mode.global_bytes,), mode.shared_bytes))
         conditions.append(rules.bulk_address_alignment(mode.global_bytes, 16, "global step"))
         conditions.append(rules.bulk_address_alignment(mode.shared_bytes, 16, "shared step"))
     broken = tuple(c.finding for c in conditions if c.finding.status is Status.DISPROVEN)
     if broken:
         raise PlanDeclined(_distinct(broken))
-    group = BulkGroup(
-        run_bytes,
-        global_offset,
-        copy.shared_offset_bytes,
-        tuple(mode.extent for mode in reversed(looped)),
-        tuple(reversed(steps)),
-        tuple(mode.shared_bytes for mode in reversed(looped)),
-    )
-    return group, conditions
+    return BulkGroup(run_bytes, global_offset, copy.shared_offset_bytes, tuple(reversed(loops))), conditions
 
 
 def _distinct(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -1,6 +1,6 @@
 """Check a plan by enumeration: what every instruction moves, against what the two layouts ask for.
 
-The model of the hardware here is written from TMA_HARDWARE.md alone and shares no code with the planner: it restates
+The model of the hardware here is written from docs/hardware.md alone and shares no code with the planner: it restates
 rules and numbers on purpose, as an independent check. Memory is
 modelled by where its bytes come from: a shared byte holds the global address it was loaded from, or ``FILL``.
 """
@@ -19,7 +19,8 @@ from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle
 from .check_modes import row_boxes, wanted_coordinates
 from .copy_plan import BulkGroup, CopyPlan, IssueGroup
-from .copy_request import CopyRequest, Direction
+from .copy_request import CopyRequest, Tile
+from .enums import Direction, InstructionMode, Variant
 from .tensor_map import TensorMap
 
 FILL = -1
@@ -39,10 +40,10 @@ def check_plan(request: CopyRequest, plan: CopyPlan, symbols: Mapping[str, int] 
     if not conditions_hold(plan, values):
         return []
     wanted_global, wanted_shared, inside = wanted_pairs(request, values)
-    if plan.variant == "empty":
+    if plan.variant is Variant.EMPTY:
         needed = inside.any() if request.direction is Direction.STORE else len(wanted_shared)
         return ["an empty plan for elements"] if needed else []
-    if plan.variant in ("cp_async", "simt"):
+    if plan.variant.by_threads:
         return check_vectors(request, plan, wanted_global, wanted_shared, inside)
     try:
         moved = [pair for group in plan.groups for pair in tensor_pairs(request, plan, group, values)]
@@ -75,7 +76,7 @@ def wanted_pairs(request: CopyRequest, values: Mapping[str, int]) -> tuple[np.nd
     size = request.dtype.bytes
     shape = [evaluate(e, values) for e in request.global_shape]
     starts = [evaluate(s, values) for s in request.global_region.starts]
-    if request.rows is None and request.im2col is None:
+    if isinstance(request.kind, Tile):
         coordinates = region_coordinates(starts, request.global_region.extents)
     else:
         coordinates = wanted_coordinates(request, values)
@@ -135,13 +136,13 @@ def tensor_pairs(
         base.append(numerator // coordinate.denominator)
     result = []
     shared_offset = evaluate(group.shared_offset_bytes, values)
-    for index in itertools.product(*map(range, group.loops)):
+    for index in itertools.product(*(range(loop.extent) for loop in group.loops)):
         start = list(base)
         shared = shared_offset
-        for i, steps, shared_step in zip(index, group.coordinate_steps, group.shared_steps_bytes, strict=True):
-            start = [c + i * step for c, step in zip(start, steps, strict=True)]
-            shared += i * shared_step
-        if group.mode == "tile":
+        for i, loop in zip(index, group.loops, strict=True):
+            start = [c + i * step for c, step in zip(start, loop.steps, strict=True)]
+            shared += i * loop.shared_step_bytes
+        if group.mode is InstructionMode.TILE:
             result.append(box_pairs(tensor_map, start, shared, request.direction, values))
             continue
         if shared % 128:
@@ -234,9 +235,9 @@ def bulk_pairs(group: BulkGroup, values: Mapping[str, int]) -> list[tuple[np.nda
     shared_offset = evaluate(group.shared_offset_bytes, values)
     byte = np.arange(group.size_bytes)
     result = []
-    for index in itertools.product(*map(range, group.loops)):
-        start = global_offset + sum(i * s for i, s in zip(index, group.global_steps_bytes, strict=True))
-        shared = shared_offset + sum(i * s for i, s in zip(index, group.shared_steps_bytes, strict=True))
+    for index in itertools.product(*(range(loop.extent) for loop in group.loops)):
+        start = global_offset + sum(i * loop.steps[0] for i, loop in zip(index, group.loops, strict=True))
+        shared = shared_offset + sum(i * loop.shared_step_bytes for i, loop in zip(index, group.loops, strict=True))
         if start % 16 or shared % 16 or group.size_bytes % 16:
             raise BrokenRuleError(f"bulk copy of {group.size_bytes} B from {start} to {shared} is not in 16-byte units")
         result.append((start + byte, shared + byte))

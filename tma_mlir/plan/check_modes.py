@@ -12,7 +12,8 @@ import numpy as np
 
 from ..layout.expr import evaluate
 from .copy_plan import IssueGroup
-from .copy_request import CopyRequest, Direction
+from .copy_request import CopyRequest, Gather, Im2colWalk
+from .enums import Direction, InstructionMode
 from .tensor_map import TensorMap
 
 
@@ -21,11 +22,11 @@ def wanted_coordinates(request: CopyRequest, values: Mapping[str, int]) -> np.nd
     starts = [evaluate(start, values) for start in request.global_region.starts]
     count = request.global_region.extents[-1]
     columns = starts[-1] + np.arange(count)
-    if request.rows is not None:
-        rows = np.array([evaluate(row, values) for row in request.rows])
+    if isinstance(request.kind, Gather):
+        rows = np.array([evaluate(row, values) for row in request.kind.rows])
         return np.stack([np.repeat(rows, count), np.tile(columns, len(rows))], axis=1)
-    walk = request.im2col
-    assert walk is not None
+    walk = request.kind
+    assert isinstance(walk, Im2colWalk)
     shape = [evaluate(extent, values) for extent in request.global_shape]
     first = list(walk.lower_corner)
     last = [extent - 1 + upper for extent, upper in zip(shape[1:-1], walk.upper_corner, strict=True)]
@@ -63,7 +64,7 @@ def row_boxes(
     Rows are ``row_pitch_bytes`` apart, from ``shared`` on.
     """
     pitch = tensor_map.row_pitch_bytes
-    if group.mode in ("gather4", "scatter4"):
+    if group.mode in (InstructionMode.GATHER4, InstructionMode.SCATTER4):
         column, *rows = start
         return [(tensor_map, [column, row], shared + index * pitch) for index, row in enumerate(rows)]
     im2col = tensor_map.im2col

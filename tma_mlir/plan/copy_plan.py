@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..layout.expr import Expr
 from .copy_request import CopyRequest
+from .enums import InstructionMode, Variant
 from .findings import Finding
 from .tensor_map import TensorMap
 
@@ -15,62 +17,59 @@ from .tensor_map import TensorMap
 class Coordinate:
     """A start coordinate: ``numerator // denominator``, a division that is exact wherever the guards hold."""
 
+    DATA_IS_FIRST_FIELD = True
+
     numerator: Expr | int
     denominator: int = 1
 
 
 @dataclass(frozen=True)
+class Loop:
+    """``extent`` times the same instruction. From one to the next its start moves by ``steps``: coordinates in driver
+    order, or the bytes of a copy without a tensor map; and its place in the shared tile by ``shared_step_bytes``."""
+
+    extent: int
+    steps: tuple[int, ...]
+    shared_step_bytes: int
+
+
+@dataclass(frozen=True)
 class IssueGroup:
-    """``prod(loops)`` instructions on one descriptor, as a loop nest.
+    """Instructions on one descriptor, as a nest of ``loops``, outermost first.
 
-    For loop indices ``i``: the start coordinates are ``coordinates[d] + sum(i[k] * coordinate_steps[k][d])`` (driver
+    For loop indices ``i``: the start coordinates are ``coordinates[d] + sum(i[k] * loops[k].steps[d])`` (driver
     order, elements of the descriptor's data type), and the box lands at (or comes from) byte
-    ``shared_offset_bytes + sum(i[k] * shared_steps_bytes[k])`` of the shared tile.
+    ``shared_offset_bytes + sum(i[k] * loops[k].shared_step_bytes)`` of the shared tile.
 
-    ``mode`` is the instruction's: ``tile``, ``gather4``, ``scatter4`` (coordinates are the column and four rows, on a
-    box of one row), ``im2col``, ``im2col_w``, ``im2col_w_128`` (with ``im2col_offsets`` in driver order).
+    Of a gather or scatter the coordinates are the column and four rows, on a box of one row; ``im2col_offsets`` are the
+    filter offsets of an im2col copy in driver order.
     """
 
     tensor_map: int
     """Index into ``CopyPlan.tensor_maps``."""
     coordinates: tuple[Coordinate, ...]
     shared_offset_bytes: Expr | int = 0
-    loops: tuple[int, ...] = ()
-    coordinate_steps: tuple[tuple[int, ...], ...] = ()
-    shared_steps_bytes: tuple[int, ...] = ()
-    mode: str = "tile"
+    loops: tuple[Loop, ...] = ()
+    mode: InstructionMode = InstructionMode.TILE
     im2col_offsets: tuple[Expr | int, ...] = ()
 
     @property
     def instruction_count(self) -> int:
-        count = 1
-        for extent in self.loops:
-            count *= extent
-        return count
-
-    @property
-    def boxes_per_instruction(self) -> int:
-        """Four for the modes that name four rows."""
-        return 4 if self.mode in ("gather4", "scatter4") else 1
+        return math.prod(loop.extent for loop in self.loops)
 
 
 @dataclass(frozen=True)
 class BulkGroup:
-    """``prod(loops)`` non-tensor ``cp.async.bulk`` of ``size_bytes`` each; offsets are bytes from the two bases."""
+    """Non-tensor ``cp.async.bulk`` of ``size_bytes`` each, as a loop nest; offsets are bytes from the two bases."""
 
     size_bytes: int
     global_offset_bytes: Expr | int
     shared_offset_bytes: Expr | int
-    loops: tuple[int, ...] = ()
-    global_steps_bytes: tuple[int, ...] = ()
-    shared_steps_bytes: tuple[int, ...] = ()
+    loops: tuple[Loop, ...] = ()
 
     @property
     def instruction_count(self) -> int:
-        count = 1
-        for extent in self.loops:
-            count *= extent
-        return count
+        return math.prod(loop.extent for loop in self.loops)
 
 
 @dataclass(frozen=True)
@@ -99,30 +98,39 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class ThreadPlan:
+    """A copy by threads: ``variant`` is ``cp_async`` or ``simt``, ``vector_bytes`` the width of one access."""
+
+    variant: Variant
+    vector_bytes: int
+
+
+@dataclass(frozen=True)
 class CopyPlan:
     """How one copy is made.
 
-    ``variant`` is ``tma``, ``bulk``, ``cp_async``, ``simt`` or ``empty`` (a region without elements). A ``tma`` plan
-    may hold ``bulk_groups`` too, for pieces of the region that only those can reach.
-    ``host_checks`` must hold before launch, ``guards`` in the kernel where the copy is issued.
+    A ``tma`` plan may hold ``bulk_groups`` too, for pieces of the region that only those can reach.
+    ``host_checks`` must hold before launch, ``guards`` in the kernel where the copy is issued; where a guard fails,
+    threads copy as ``fallback`` says (None where they cannot make this copy).
     ``shared_alignment_bytes`` is what the shared tile's base needs: 128, or the swizzle's period.
+    ``request`` is what was asked, the chip included: the plan is right for that copy and no other.
     """
 
-    variant: str
+    variant: Variant
+    request: CopyRequest
     tensor_maps: tuple[TensorMap, ...] = ()
     groups: tuple[IssueGroup, ...] = ()
     bulk_groups: tuple[BulkGroup, ...] = ()
     vector_bytes: int = 0
     """Width of one access of a ``cp_async`` or ``simt`` copy."""
     transaction_bytes: int = 0
-    """Bytes the whole copy completes on its mbarrier; 0 for stores and for ``simt``."""
+    """Bytes the whole copy completes on its mbarrier; 0 for stores and for copies by threads."""
     shared_alignment_bytes: int = 128
     host_checks: tuple[Condition, ...] = ()
     guards: tuple[Condition, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    alternatives: tuple[Alternative, ...] = field(default=(), compare=False)
-    request: CopyRequest | None = field(default=None, compare=False, repr=False)
-    """What was asked; ``explain`` plans the alternatives from it."""
+    fallback: ThreadPlan | None = None
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
+    """Every rule's answer. Not part of the attribute or of a saved kernel."""
 
     @property
     def instruction_count(self) -> int:
@@ -136,15 +144,13 @@ class CopyPlan:
         return explain_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON-able data."""
-        from .explain import plan_dict
+        """The same as JSON-able data, from which ``codec.from_data`` makes the plan again."""
+        from .explain import plan_data
 
-        return plan_dict(self)
+        return plan_data(self)
 
     def check(self, symbols: dict[str, int] | None = None) -> list[str]:
-        """What is wrong with the plan, by enumeration; needs the request it was made for."""
+        """What is wrong with the plan, by enumeration."""
         from .check import check_plan
 
-        if self.request is None:
-            raise ValueError("the plan does not hold its request")
         return check_plan(self.request, self, symbols)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..chips import DEFAULT_CHIP
+from ..codec import ALWAYS
 from ..dtypes import DType
 from ..layout.expr import Expr
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import Swizzle
-from .tensor_map import OobFill
-
-
-class Direction(enum.Enum):
-    LOAD = "load"
-    """Global to shared."""
-    STORE = "store"
-    """Shared to global (also reductions)."""
+from .enums import Direction, Variant
+from .tensor_map import L2Promotion, OobFill
 
 
 @dataclass(frozen=True)
@@ -44,9 +39,24 @@ class ExplicitDescriptor:
 
 
 @dataclass(frozen=True)
+class Tile:
+    """A box of the tensor at one start. ``explicit``: the descriptor of a ``tma_explicit`` copy."""
+
+    explicit: ExplicitDescriptor | None = None
+
+
+@dataclass(frozen=True)
+class Gather:
+    """The four ``rows`` of a gather (load) or scatter (store); the global region is then (first row, column)."""
+
+    rows: tuple[Expr | int, ...]
+
+
+@dataclass(frozen=True)
 class Im2colWalk:
     """How an im2col copy walks a tensor N(D)(H)WC: corners, strides and offsets of its spatial dimensions, in memref
-    order (D, H, W).
+    order (D, H, W). The global region starts at the first pixel and its channel; its last two extents are the pixels
+    and the channels.
 
     The pixels are those of the bounding box ``lower_corner .. extent - 1 + upper_corner`` from the region's start on,
     ``traversal_strides`` apart, W fastest, then H, D, N. ``filter_offsets`` are added to each pixel's place only. With
@@ -94,16 +104,26 @@ class CopyRequest:
     """The caller promises that start coordinates fit 32 bits, as the instructions take them. Without the promise a
     start of unknown range is guarded."""
     reduction: str | None = None
-    l2_promotion: int = 2
+    l2_promotion: L2Promotion = L2Promotion.B128
+    """256 B costs 4 % where a kernel only reads (docs/hardware.md, what is fast)."""
     cta_group: int = 1
     multicast: bool = False
-    variant: str = "auto"
-    """``auto``, or the one way to take: ``tma``, ``tma_explicit``, ``bulk``, ``cp_async``, ``simt``."""
-    chip: str = "sm_90a"
-    explicit: ExplicitDescriptor | None = None
-    """The descriptor of a ``tma_explicit`` copy."""
-    rows: tuple[Expr | int, ...] | None = None
-    """The four rows of a gather (load) or scatter (store); the global region is then (first row, column)."""
-    im2col: Im2colWalk | None = None
-    """An im2col copy: the global region starts at the first pixel and its channel, its last two extents are the pixels
-    and the channels."""
+    variant: Variant = Variant.AUTO
+    """``AUTO``, or the one way to take."""
+    chip: str = field(default=DEFAULT_CHIP, metadata={ALWAYS: True})
+    kind: Tile | Gather | Im2colWalk = Tile()
+    """How the global side is addressed."""
+    options: tuple[tuple[str, str], ...] = ()
+    """What else the caller said of the copy, as (name, text): it leads to no other plan, but a plan is made for it."""
+
+    def __post_init__(self) -> None:
+        for name, words in (("direction", Direction), ("variant", Variant)):
+            given = getattr(self, name)
+            if type(given) is not words:
+                if given not in tuple(words):
+                    raise ValueError(f"{name} {given!r} is not one of {', '.join(words)}")
+                object.__setattr__(self, name, words(given))
+
+    @property
+    def is_load(self) -> bool:
+        return self.direction is Direction.LOAD

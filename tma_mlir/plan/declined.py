@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .copy_plan import Alternative
 from .findings import Finding
+
+if TYPE_CHECKING:
+    from .rules.answers import Rule
 
 
 class PlanDeclined(Exception):
@@ -13,6 +18,10 @@ class PlanDeclined(Exception):
         super().__init__()
         self.findings = findings
         self.alternatives = alternatives
+
+    def only_by(self, *rules: Rule[Any]) -> bool:
+        """Whether no other rules than these forbid it."""
+        return {finding.rule for finding in self.findings} <= {rule.rule_name for rule in rules}
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.findings)) or "no legal plan"

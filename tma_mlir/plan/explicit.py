@@ -7,7 +7,7 @@ from ..layout.expr import bounds
 from ..layout.swizzle import Swizzle, swizzle_mode
 from . import rules
 from .copy_plan import Condition, IssueGroup
-from .copy_request import CopyRequest, ExplicitDescriptor
+from .copy_request import CopyRequest, ExplicitDescriptor, Tile
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, coordinate
 from .findings import Status
@@ -45,7 +45,7 @@ def described(
 
 def plan_explicit(request: CopyRequest) -> tuple[Piece, list[Condition]]:
     """The one instruction asked for, and the rules on top of the usual ones. Raises ``PlanDeclined``."""
-    wanted = request.explicit
+    wanted = request.kind.explicit if isinstance(request.kind, Tile) else None
     if wanted is None:
         raise PlanDeclined((rules.descriptor_given(False).finding,))
     size = request.dtype.bytes

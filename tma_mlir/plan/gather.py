@@ -7,9 +7,10 @@ from ..layout.algebra import LayoutError, group_by_shape
 from ..layout.expr import known_divisor
 from ..layout.swizzle import swizzle_mode
 from . import rules
-from .copy_plan import Condition, Coordinate, IssueGroup
-from .copy_request import CopyRequest, Direction
+from .copy_plan import Condition, Coordinate, IssueGroup, Loop
+from .copy_request import CopyRequest, Gather
 from .declined import PlanDeclined
+from .enums import Direction, InstructionMode
 from .modes import Value
 from .row_chunks import RowChunks, row_chunks
 from .tensor_map import TensorMap
@@ -18,11 +19,12 @@ from .tensor_search import Piece, fill_of
 
 def plan_gather(request: CopyRequest) -> Piece:
     """The instructions for the four ``rows`` of the request, with their conditions. Raises ``PlanDeclined``."""
-    assert request.rows is not None
+    assert isinstance(request.kind, Gather)
+    numbers = request.kind.rows
     refused = [
         rules.gather_supported(request.chip, _instruction(request)),
         rules.gather_rank(len(request.global_shape)),
-        rules.gather_rows(len(request.rows), request.global_region.extents[0]),
+        rules.gather_rows(len(numbers), request.global_region.extents[0]),
         rules.mode_reduction(request.reduction),
     ]
     if broken := rules.broken(refused):
@@ -43,7 +45,7 @@ def plan_gather(request: CopyRequest) -> Piece:
     if column_modes:
         conditions.append(rules.unit_stride(column_modes[0][1] * size, size))
     conditions += chunk_conditions(column, chunks, size)
-    rows_and_column = (column, *request.rows)
+    rows_and_column = (column, *numbers)
     for index, start in enumerate(rows_and_column):
         conditions.append(rules.coordinate_range(start, index, request.starts_fit_32_bits))
         if is_store and not request.in_bounds:
@@ -62,7 +64,8 @@ def plan_gather(request: CopyRequest) -> Piece:
         fill_of(request),
         request.global_layout.offset * size,
     )
-    group = row_group(tuple(map(Coordinate, rows_and_column)), chunks, "scatter4" if is_store else "gather4")
+    mode = InstructionMode.SCATTER4 if is_store else InstructionMode.GATHER4
+    group = row_group(tuple(map(Coordinate, rows_and_column)), chunks, mode)
     return Piece([tensor_map], [group], element_bytes=size, conditions=conditions)
 
 
@@ -74,20 +77,15 @@ def _instruction(request: CopyRequest) -> Feature:
 
 
 def row_group(
-    coordinates: tuple[Coordinate, ...], chunks: RowChunks, mode: str, im2col_offsets: tuple[Value, ...] = ()
+    coordinates: tuple[Coordinate, ...],
+    chunks: RowChunks,
+    mode: InstructionMode,
+    im2col_offsets: tuple[Value, ...] = (),
 ) -> IssueGroup:
     """One instruction for each box of columns; the column is the first coordinate."""
     others = (0,) * (len(coordinates) - 1)
-    return IssueGroup(
-        0,
-        coordinates,
-        chunks.shared_offset_bytes,
-        tuple(count for count, _, _ in chunks.loops),
-        tuple((columns, *others) for _, columns, _ in chunks.loops),
-        tuple(shared for _, _, shared in chunks.loops),
-        mode,
-        im2col_offsets,
-    )
+    loops = tuple(Loop(count, (columns, *others), shared) for count, columns, shared in chunks.loops)
+    return IssueGroup(0, coordinates, chunks.shared_offset_bytes, loops, mode, im2col_offsets)
 
 
 def chunk_conditions(column: Value, chunks: RowChunks, size: int) -> list[Condition]:

@@ -7,8 +7,9 @@ from ..layout.algebra import LayoutError, group_by_shape
 from ..layout.swizzle import swizzle_mode
 from . import rules
 from .copy_plan import Condition, Coordinate
-from .copy_request import CopyRequest, Direction, Im2colWalk
+from .copy_request import CopyRequest, Im2colWalk
 from .declined import PlanDeclined
+from .enums import Direction, InstructionMode
 from .gather import chunk_conditions, row_group
 from .modes import Value
 from .row_chunks import row_chunks
@@ -18,8 +19,8 @@ from .tensor_search import Piece, fill_of
 
 def plan_im2col(request: CopyRequest) -> Piece:
     """The instructions for the walk of the request, with their conditions. Raises ``PlanDeclined``."""
-    walk = request.im2col
-    assert walk is not None
+    walk = request.kind
+    assert isinstance(walk, Im2colWalk)
     rank = len(request.global_shape)
     is_store = request.direction is Direction.STORE
     refused = [rules.im2col_rank(rank), rules.mode_reduction(request.reduction)]
@@ -57,7 +58,7 @@ def plan_im2col(request: CopyRequest) -> Piece:
     )
     # The halo comes first in the instruction; filter offsets are W, H, D there.
     offsets = walk.filter_offsets if walk.wide else tuple(reversed(walk.filter_offsets))
-    mode = f"im2col_{walk.wide}" if walk.wide else "im2col"
+    mode = InstructionMode(f"im2col_{walk.wide}") if walk.wide else InstructionMode.IM2COL
     group = row_group(tuple(map(Coordinate, starts)), chunks, mode, () if is_store else offsets)
     return Piece([tensor_map], [group], element_bytes=size, conditions=conditions)
 

@@ -17,9 +17,10 @@ from ..layout.expr import Expr
 from ..layout.swizzle import Swizzle
 from . import rules
 from .copy_plan import IssueGroup
-from .copy_request import CopyRequest, Direction
+from .copy_request import CopyRequest
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, coordinate
+from .enums import Direction
 from .modes import CopyModes, Mode
 from .tensor_search import Piece, element_sizes, map_of_dims
 

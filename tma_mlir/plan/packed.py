@@ -11,8 +11,9 @@ from ..layout.layout import Layout
 from ..layout.swizzle import swizzle_mode
 from . import rules
 from .copy_plan import Coordinate, IssueGroup
-from .copy_request import CopyRequest, Direction
+from .copy_request import CopyRequest
 from .declined import PlanDeclined
+from .enums import Direction
 from .modes import Value
 from .tensor_map import TensorMap
 from .tensor_search import Piece, fill_of
@@ -23,11 +24,10 @@ def plan_packed(request: CopyRequest) -> Piece:
     name, is_store = request.dtype.driver, request.direction is Direction.STORE
     swizzle = swizzle_mode(request.shared_swizzle)
     assert swizzle is not None, "rules refuse others before"
-    mode = "gather or im2col" if request.rows is not None or request.im2col is not None else "tile"
     refused = [
         rules.packed_supported(request.chip, name),
         rules.packed_way(request.variant),
-        rules.packed_mode(mode),
+        rules.packed_mode(type(request.kind).__name__.lower()),
         rules.packed_direction(name, is_store),
         rules.packed_swizzle(swizzle, name, is_store),
         rules.packed_tile(_tile_problem(request, swizzle.span_bytes)),
@@ -66,7 +66,7 @@ def plan_packed(request: CopyRequest) -> Piece:
         fill_of(request),
         _bytes(request.global_layout.offset, bits),
     )
-    group = IssueGroup(0, tuple(map(Coordinate, starts)), 0)
+    group = IssueGroup(0, tuple(map(Coordinate, starts)))
     return Piece([tensor_map], [group], conditions=conditions)
 
 

@@ -11,10 +11,11 @@ from ..layout.expr import Expr
 from ..layout.swizzle import Swizzle, effective_swizzle, swizzle_mode, swizzle_period_bytes
 from . import rules
 from .bulk import plan_bulk_piece
-from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
-from .copy_request import CopyRequest, Direction
+from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup, ThreadPlan
+from .copy_request import CopyRequest, Gather, Im2colWalk
 from .declined import PlanDeclined
 from .descriptor_dims import Dim
+from .enums import Direction, Variant
 from .explicit import plan_explicit
 from .findings import Finding, Status
 from .gather import plan_gather
@@ -25,11 +26,9 @@ from .tensor_map import TensorMap
 from .tensor_search import Piece, plan_piece
 from .threads import plan_cp_async, plan_simt
 
-VARIANTS = ("auto", "tma", "tma_explicit", "bulk", "cp_async", "simt")
-
 ISSUE_BYTES = 512
 """What one bulk instruction costs besides its bytes, in bytes moved. An estimate: 2 KiB an instruction was measured to
-cost nothing (PERFORMANCE.md 1.1), smaller ones were not measured."""
+cost nothing (docs/hardware.md, what is fast), smaller ones were not measured."""
 MOST_DESCRIPTORS = 4
 """Descriptors one copy may use up before threads are preferred: each is 128 bytes of at most 4096 of parameters."""
 THREAD_COPY_BYTES = 4096
@@ -69,21 +68,15 @@ def forget_plans() -> None:
 def _planned(request: CopyRequest) -> CopyPlan:
     check_request(request)
     if 0 in request.global_region.extents:
-        return CopyPlan("empty", request=request)
+        return CopyPlan(Variant.EMPTY, request)
     if request.dtype.packed:
         return _plan_alone(request, plan_packed)
-    if request.rows is not None or request.im2col is not None:
+    if isinstance(request.kind, Gather | Im2colWalk):
         return _plan_row_mode(request)
-    if request.variant == "cp_async":
-        return plan_cp_async(request)
-    if request.variant == "simt":
-        return plan_simt(request)
-    if request.variant == "tma_explicit":
-        return _plan_explicit_copy(request)
-    if request.variant != "auto":
-        return plan_bulk_copies(request, ("tma",) if request.variant == "tma" else ("bulk",))
+    if request.variant in _ONE_WAY:
+        return _ONE_WAY[request.variant](request)
     try:
-        plan = plan_bulk_copies(request, ("bulk", "tma"))
+        plan = plan_bulk_copies(request, (Variant.BULK, Variant.TMA))
     except PlanDeclined as declined:
         return _thread_plan(request, declined)
     return plan if _worth_issuing(request, plan) else _thread_plan_or(request, plan)
@@ -100,8 +93,8 @@ def check_request(request: CopyRequest) -> None:
     for start, extent, size in zip(shared.starts, shared.extents, request.shared_shape, strict=True):
         if isinstance(start, int) and not 0 <= start <= size - extent:
             raise ValueError(f"elements {start}..{start + extent} leave a shared tile of {size}")
-    if request.variant not in VARIANTS:
-        raise ValueError(f"variant {request.variant!r} is not one of {', '.join(VARIANTS)}")
+    if request.variant is Variant.EMPTY:
+        raise ValueError("no copy is asked to be empty")
 
 
 def _plan_explicit_copy(request: CopyRequest) -> CopyPlan:
@@ -114,7 +107,7 @@ def _plan_explicit_copy(request: CopyRequest) -> CopyPlan:
 def _plan_row_mode(request: CopyRequest) -> CopyPlan:
     """Gathers, scatters and im2col copies, which no other way can make."""
     way = rules.way_of_mode(request.variant)
-    return _plan_alone(request, plan_gather if request.rows is not None else plan_im2col, way)
+    return _plan_alone(request, plan_gather if isinstance(request.kind, Gather) else plan_im2col, way)
 
 
 def _plan_alone(request: CopyRequest, plan: Callable[[CopyRequest], Piece], *first: Condition) -> CopyPlan:
@@ -160,7 +153,7 @@ def _thread_plan_or(request: CopyRequest, plan: CopyPlan) -> CopyPlan:
     return plan
 
 
-def plan_bulk_copies(request: CopyRequest, ways: tuple[str, ...]) -> CopyPlan:
+def plan_bulk_copies(request: CopyRequest, ways: tuple[Variant, ...]) -> CopyPlan:
     """Bulk asynchronous copies, with or without tensor maps: for each even piece the first of ``ways`` that needs
     fewest instructions. Raises ``PlanDeclined`` where no way is legal."""
     conditions: list[Condition] = []
@@ -168,7 +161,7 @@ def plan_bulk_copies(request: CopyRequest, ways: tuple[str, ...]) -> CopyPlan:
     bulk_groups: list[BulkGroup] = []
     kept = without_negative_starts(_with_effective_swizzle(request))
     if kept is None:
-        return CopyPlan("empty", request=request)
+        return CopyPlan(Variant.EMPTY, request)
     try:
         parts = even_parts(kept)
         for part, modes in parts:
@@ -194,7 +187,7 @@ def _with_effective_swizzle(request: CopyRequest) -> CopyRequest:
 def without_negative_starts(request: CopyRequest) -> CopyRequest | None:
     """A store without the part that starts before the tensor, which is dropped anyway; None if nothing is left.
 
-    The hardware clips stores at the tensor's end only (TMA_HARDWARE.md, execution rule 2).
+    The hardware clips stores at the tensor's end only (docs/hardware.md, execution rule 2).
     """
     if request.direction is Direction.LOAD or request.in_bounds:
         return request
@@ -214,7 +207,7 @@ def without_negative_starts(request: CopyRequest) -> CopyRequest | None:
 def _plan_part(
     part: CopyRequest,
     modes: CopyModes,
-    ways: tuple[str, ...],
+    ways: tuple[Variant, ...],
     total: Piece,
     bulk_groups: list[BulkGroup],
     conditions: list[Condition],
@@ -223,7 +216,7 @@ def _plan_part(
     best: tuple[int, object, list[Condition]] | None = None
     for way in ways:
         try:
-            if way == "bulk":
+            if way is Variant.BULK:
                 group, own = plan_bulk_piece(part, modes)
                 candidate = (group.instruction_count, group, own)
             else:
@@ -231,7 +224,7 @@ def _plan_part(
                 candidate = (piece.cost[0], piece, own)
         except PlanDeclined as declined:
             # The tensor map's reasons first: it is the most able way.
-            refused = [*declined.findings, *refused] if way == "tma" else [*refused, *declined.findings]
+            refused = [*declined.findings, *refused] if way is Variant.TMA else [*refused, *declined.findings]
             continue
         if best is None or candidate[0] < best[0]:
             best = candidate
@@ -254,7 +247,7 @@ def _plan_tensor_part(part: CopyRequest, modes: CopyModes) -> tuple[Piece, list[
         piece = plan_piece(part, modes, swizzle)
         return piece, conditions + instruction_conditions(piece, part)
     except PlanDeclined as declined:
-        if not {finding.rule for finding in declined.findings} <= {"shared address alignment", "rank"}:
+        if not declined.only_by(rules.shared_address_alignment, rules.rank):
             raise
         piece = _irregular_piece(part, modes, swizzle, declined)
         return piece, conditions + instruction_conditions(piece, part)
@@ -325,9 +318,9 @@ def group_conditions(
     first = dims[0]
     conditions = [rules.start_coordinate_alignment(first.start * (tensor_map.element_bytes // first.denominator))]
     conditions.append(rules.shared_address_alignment(group.shared_offset_bytes))
-    for steps, shared_step in zip(group.coordinate_steps, group.shared_steps_bytes, strict=True):
-        conditions.append(rules.start_coordinate_alignment(steps[0] * tensor_map.element_bytes))
-        conditions.append(rules.shared_address_alignment(shared_step))
+    for loop in group.loops:
+        conditions.append(rules.start_coordinate_alignment(loop.steps[0] * tensor_map.element_bytes))
+        conditions.append(rules.shared_address_alignment(loop.shared_step_bytes))
     for index, (dim, coordinate) in enumerate(zip(dims, group.coordinates, strict=True)):
         if coordinate.denominator == 1:
             conditions.append(rules.coordinate_range(coordinate.numerator, index, request.starts_fit_32_bits))
@@ -346,25 +339,47 @@ def finished(
     transaction = 0
     if request.direction is Direction.LOAD:
         transaction = sum(
-            piece.maps[g.tensor_map].transaction_bytes * g.boxes_per_instruction * g.instruction_count
-            for g in piece.groups
+            piece.maps[g.tensor_map].transaction_bytes * g.mode.boxes * g.instruction_count for g in piece.groups
         )
         transaction += sum(g.size_bytes * g.instruction_count for g in bulk_groups)
     alignment = max(128 if piece.maps else 16, swizzle_period_bytes(request.shared_swizzle))
+    guards = tuple(dict.fromkeys(c for c in open_conditions if not _is_host(c)))
     return CopyPlan(
-        "tma" if piece.maps else "bulk",
+        Variant.TMA if piece.maps else Variant.BULK,
+        request,
         tuple(piece.maps),
         tuple(piece.groups),
         bulk_groups,
         transaction_bytes=transaction,
         shared_alignment_bytes=alignment,
         host_checks=tuple(dict.fromkeys(c for c in open_conditions if _is_host(c))),
-        guards=tuple(dict.fromkeys(c for c in open_conditions if not _is_host(c))),
+        guards=guards,
+        fallback=_fallback(request) if guards else None,
         findings=tuple({id(c.finding): c.finding for c in conditions}.values()),
-        request=request,
     )
+
+
+def _fallback(request: CopyRequest) -> ThreadPlan | None:
+    """What the kernel does where a guard fails. A forced variant is not left to one, and not all can be copied so."""
+    if request.variant is not Variant.AUTO:
+        return None
+    try:
+        plan = plan_simt(request)
+    except PlanDeclined:
+        return None
+    return ThreadPlan(plan.variant, plan.vector_bytes)
 
 
 def _is_host(condition: Condition) -> bool:
     value = condition.value
     return not isinstance(value, Expr) or all(symbol.host for symbol in value.symbols())
+
+
+_ONE_WAY: dict[Variant, Callable[[CopyRequest], CopyPlan]] = {
+    Variant.TMA: lambda request: plan_bulk_copies(request, (Variant.TMA,)),
+    Variant.TMA_EXPLICIT: _plan_explicit_copy,
+    Variant.BULK: lambda request: plan_bulk_copies(request, (Variant.BULK,)),
+    Variant.CP_ASYNC: plan_cp_async,
+    Variant.SIMT: plan_simt,
+}
+"""The planner of every variant but ``auto``."""

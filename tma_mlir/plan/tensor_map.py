@@ -10,6 +10,23 @@ from ..layout.expr import Expr
 from ..layout.swizzle import Swizzle
 
 
+class L2Promotion(enum.IntEnum):
+    """``CUtensorMapL2promotion``: bytes that a miss fetches into L2, with the driver's numbers."""
+
+    NONE = 0
+    B64 = 1
+    B128 = 2
+    B256 = 3
+
+    @property
+    def bytes(self) -> int:
+        return (0, 64, 128, 256)[self]
+
+    @property
+    def label(self) -> str:
+        return f"{self.bytes}B" if self else "none"
+
+
 class OobFill(enum.IntEnum):
     ZERO = 0
     NAN = 1
@@ -45,8 +62,7 @@ class TensorMap:
     box: tuple[int, ...]
     element_strides: tuple[int, ...]
     swizzle: Swizzle = Swizzle.NONE
-    l2_promotion: int = 2
-    """Index into 0, 64, 128, 256 bytes (``CUtensorMapL2promotion``)."""
+    l2_promotion: L2Promotion = L2Promotion.B128
     oob_fill: OobFill = OobFill.ZERO
     base_offset_bytes: Expr | int = 0
     im2col: Im2col | None = None

@@ -11,11 +11,12 @@ from ..hardware import MAX_RANK
 from ..layout.expr import Expr, known_divisor
 from ..layout.swizzle import Swizzle
 from . import rules
-from .copy_plan import Condition, IssueGroup
-from .copy_request import CopyRequest, Direction
+from .copy_plan import Condition, IssueGroup, Loop
+from .copy_request import CopyRequest
 from .cover import Chunks, chunks, factors
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, box_dims, coordinate, place, step_ratio
+from .enums import Direction
 from .findings import Status
 from .modes import CopyModes, Mode, split_mode
 from .tensor_map import OobFill, TensorMap
@@ -320,9 +321,10 @@ def _emit(
         0,
         tuple(coordinate(dim) for dim in dims),
         shared_offset,
-        tuple(extent for extent, _, _, _ in loops),
-        tuple(tuple(step if d == index else 0 for d in range(len(dims))) for _, index, step, _ in loops),
-        tuple(shared for _, _, _, shared in loops),
+        tuple(
+            Loop(extent, tuple(step if d == index else 0 for d in range(len(dims))), shared)
+            for extent, index, step, shared in loops
+        ),
     )
     tensor_map = map_of_dims(request, dims, element_bytes, swizzle, copy.global_offset_bytes)
     return Piece([tensor_map], [group], [dims], element_bytes)

@@ -8,8 +8,9 @@ from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle, swizzle_period_bytes
 from . import rules
 from .bulk import rounds
 from .copy_plan import Condition, CopyPlan
-from .copy_request import CopyRequest, Direction
+from .copy_request import CopyRequest
 from .declined import PlanDeclined
+from .enums import Direction, Variant
 from .findings import Status
 from .modes import CopyModes, even_parts
 from .tensor_map import OobFill
@@ -66,23 +67,23 @@ def plan_cp_async(request: CopyRequest) -> CopyPlan:
         rules.cp_async_size(width),
         rules.cp_async_fill(request.oob_fill is OobFill.ZERO),
     ]
-    return _finished(request, "cp_async", width, conditions)
+    return _finished(request, Variant.CP_ASYNC, width, conditions)
 
 
 def plan_simt(request: CopyRequest) -> CopyPlan:
     """Every thread copies vectors through registers. Raises ``PlanDeclined``."""
-    return _finished(request, "simt", vector_bytes(request), _conditions(request))
+    return _finished(request, Variant.SIMT, vector_bytes(request), _conditions(request))
 
 
-def _finished(request: CopyRequest, variant: str, width: int, conditions: list[Condition]) -> CopyPlan:
+def _finished(request: CopyRequest, variant: Variant, width: int, conditions: list[Condition]) -> CopyPlan:
     broken = tuple(c.finding for c in conditions if c.finding.status is not Status.PROVEN)
     if broken:
         raise PlanDeclined(broken)
     alignment = request.shared_base_alignment_bytes or 128
     return CopyPlan(
         variant,
+        request,
         vector_bytes=width,
         shared_alignment_bytes=max(width, swizzle_period_bytes(request.shared_swizzle), min(alignment, 16)),
         findings=tuple(c.finding for c in conditions),
-        request=request,
     )

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
+from ..abi.signature import KernelSignature
 from ..analysis.ir_access import collect
 from ..compile.compiler import CompileError, debug_text, named, parse
-from ..compile.signature import KernelSignature
 from ..compile.signature_reader import read_signature
 from ..diagnostics import collecting
 from ..dialect import make_context
 from ..passes.pipeline import run_pipeline
+from ..passes.stages import reference_pipeline
 from ..passes.tile_reference_copies import SCRATCH
-
-_PIPELINE = (
-    "builtin.module(tile-verify,tile-merge-expect-tx,tile-reference-copies,tile-descriptor-args,tile-lower-kernels)"
-)
+from .arguments import Value
 
 
 def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]:
@@ -28,7 +26,7 @@ def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignatur
     with context, collecting(context) as diagnostics:
         try:
             root = parse(text)
-            run_pipeline(root, _PIPELINE)
+            run_pipeline(root, f"builtin.module({reference_pipeline()})")
         except ir.MLIRError:
             raise CompileError(named(diagnostics.seen, name)) from None
         kernels = [each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes]
@@ -41,7 +39,7 @@ def _scratch(kernel: ir.Operation) -> tuple[int, ...]:
     return tuple(ir.DenseI64ArrayAttr(kernel.attributes[SCRATCH])) if SCRATCH in kernel.attributes else ()
 
 
-def copy_arguments(arguments: Sequence[np.ndarray | int | float]) -> list[np.ndarray | int | float]:
+def copy_arguments(arguments: Sequence[Value]) -> list[Value]:
     """Independent arrays with the same strides and bytes, the bytes between elements included."""
     return [_same_memory(each) if isinstance(each, np.ndarray) else each for each in arguments]
 

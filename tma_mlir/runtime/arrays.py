@@ -51,7 +51,7 @@ class ArrayView:
 def view(array: Any, stream: int = 0) -> ArrayView:
     """The memory of ``array``; work on ``stream`` may use it (exporters are told, so that they order themselves).
 
-    Raises ``TypeError`` for anything that is no array, or one that a kernel could not address.
+    Raises ``TypeError`` for anything that is not an array, and for an array that a kernel could not address.
     """
     if isinstance(array, np.ndarray):
         return of_numpy(array)
@@ -65,7 +65,7 @@ def view(array: Any, stream: int = 0) -> ArrayView:
     if hasattr(array, "__cuda_array_interface__"):
         return _of_cuda_array_interface(array)
     raise TypeError(
-        f"{type(array).__module__}.{type(array).__qualname__} is no array: it has neither __dlpack__ nor "
+        f"{type(array).__module__}.{type(array).__qualname__} is not an array: it has neither __dlpack__ nor "
         "__cuda_array_interface__"
     )
 
@@ -135,9 +135,11 @@ def _of_torch(tensor: Any) -> ArrayView:
 def torch_dtype(dtype: Any) -> np.dtype:
     """NumPy's dtype for a ``torch.dtype``."""
     name = str(dtype).removeprefix("torch.")
-    if name not in TORCH_DTYPES:
-        raise TypeError(f"no kernel can take elements of type {dtype}")
-    return TORCH_DTYPES[name].numpy
+    if name in TORCH_DTYPES:
+        return TORCH_DTYPES[name].numpy
+    if name in ("complex64", "complex128"):
+        return np.dtype(name)
+    raise TypeError(f"no kernel can take elements of type {dtype}")
 
 
 def _of_cupy(array: Any) -> ArrayView:

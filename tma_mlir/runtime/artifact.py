@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import enum
 import io
 import json
 import zipfile
-from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..compile import signature as signature_types
-from ..compile.assemble import Resources
-from ..dtypes import DType, dtype
-from ..layout import layout as layout_types
-from ..layout.expr import Expr, Symbol, parse_expr
-from ..plan import copy_plan, copy_request, findings, tensor_map
+from ..abi.signature import KernelSignature
+from ..assembler import Resources
+from ..codec import from_data, to_data
+from ..plan import CopyPlan
 
 if TYPE_CHECKING:
     from .kernel import Kernel
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a file can no longer be read by the code before; readers refuse a higher one."""
-
-_TYPES = {
-    name: value
-    for module in (signature_types, layout_types, copy_plan, copy_request, findings, tensor_map)
-    for name, value in vars(module).items()
-    if isinstance(value, type) and (is_dataclass(value) or issubclass(value, enum.Enum))
-}
-_TYPES["Resources"] = Resources
 
 
 def pack(kernel: Kernel) -> bytes:
@@ -36,9 +24,9 @@ def pack(kernel: Kernel) -> bytes:
     recipe = {
         "format": FORMAT,
         "chip": kernel.chip,
-        "signature": to_json(kernel.signature),
-        "resources": to_json(kernel.resources),
-        "plans": to_json(kernel.plans),
+        "signature": to_data(kernel.signature),
+        "resources": None if kernel.resources is None else to_data(kernel.resources),
+        "plans": [to_data(plan) for plan in kernel.plans],
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
@@ -52,7 +40,7 @@ def pack(kernel: Kernel) -> bytes:
 
 
 def unpack(data: bytes, name: str = "this") -> Kernel:
-    """The kernel that ``pack`` made ``data`` of; raises ``ValueError`` if it is none. ``name`` is for messages."""
+    """The kernel that ``pack`` made ``data`` of; raises ``ValueError`` if it is not one. ``name`` is for messages."""
     from .kernel import Kernel
 
     try:
@@ -60,56 +48,16 @@ def unpack(data: bytes, name: str = "this") -> Kernel:
             recipe = json.loads(file.read("kernel.json"))
             cubin, ptx = file.read("kernel.cubin"), file.read("kernel.ptx").decode()
     except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{name} is no saved kernel: {error}") from None
+        raise ValueError(f"{name} is not a saved kernel: {error}") from None
     if recipe.get("format") != FORMAT:
         raise ValueError(
             f"{name} has format {recipe.get('format')}, this version reads {FORMAT}. Save the kernel again"
         )
     return Kernel(
         cubin,
-        from_json(recipe["signature"]),
+        from_data(KernelSignature, recipe["signature"]),
         ptx=ptx,
-        plans=from_json(recipe["plans"]),
+        plans=[from_data(CopyPlan, plan) for plan in recipe["plans"]],
         chip=recipe["chip"],
-        resources=from_json(recipe["resources"]),
+        resources=None if recipe["resources"] is None else from_data(Resources, recipe["resources"]),
     )
-
-
-def to_json(value: Any) -> Any:
-    """Signatures and plans as JSON: ``{"type": name, field: ...}`` for a dataclass; sequences become lists."""
-    if isinstance(value, enum.Enum):
-        return {"enum": type(value).__name__, "name": value.name}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, tuple | list):
-        return [to_json(item) for item in value]
-    if isinstance(value, DType):
-        return {"dtype": value.name}
-    if isinstance(value, Expr):
-        return {"expr": str(value), "symbols": [[getattr(s, f.name) for f in fields(s)] for s in value.symbols()]}
-    if is_dataclass(value) and _TYPES.get(type(value).__name__) is type(value):
-        return {"type": type(value).__name__, **{f.name: to_json(getattr(value, f.name)) for f in fields(value)}}
-    raise TypeError(f"a saved kernel cannot hold {type(value).__qualname__}")
-
-
-def from_json(value: Any) -> Any:
-    """What ``to_json`` wrote, lists as tuples. Raises ``ValueError`` for anything else."""
-    if isinstance(value, list):
-        return tuple(from_json(item) for item in value)
-    if not isinstance(value, dict):
-        return value
-    if "dtype" in value and len(value) == 1:
-        return dtype(value["dtype"])
-    if "enum" in value:
-        return _known(value["enum"])[value["name"]]
-    if "expr" in value:
-        symbols = [Symbol(*parts) for parts in value["symbols"]]
-        return parse_expr(value["expr"], {symbol.name: symbol for symbol in symbols})
-    made = {name: from_json(item) for name, item in value.items() if name != "type"}
-    return _known(value.get("type"))(**made)
-
-
-def _known(name: Any) -> Any:
-    if name not in _TYPES:
-        raise ValueError(f"unknown type {name!r} in a saved kernel: it was saved by a newer version")
-    return _TYPES[name]

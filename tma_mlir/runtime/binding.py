@@ -1,31 +1,23 @@
-"""User arguments against a signature: checks, symbol values, and the numbers the kernel's parameters get."""
+"""User arguments against a signature: read, checked, and turned into what can be passed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..compile.signature import KernelSignature, MemRefArgument, ScalarArgument
+import numpy as np
+
+from ..abi import scalars
+from ..abi import values as by_value
+from ..abi.arguments import describe, shape_problems
+from ..abi.parameters import ADDRESS
+from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from ..dtypes import DType
-from . import scalars
 from .arrays import ArrayView, is_array, view
 from .errors import ArgumentTypeError
 
 Value = ArrayView | bytes
-"""A user argument after conversion: the memory of a tensor, or the bytes of a scalar."""
-
-
-def describe(argument: MemRefArgument | ScalarArgument) -> str:
-    """``8x256xf16, strides [256, 1]``, or ``i32`` for a scalar."""
-    if isinstance(argument, ScalarArgument):
-        return str(argument.dtype)
-    shape = "x".join(_number(extent) for extent in argument.shape)
-    text = f"{shape}x{argument.dtype}" if shape else f"{argument.dtype} (rank 0)"
-    return f"{text}, strides [{', '.join(map(_number, argument.strides))}]" if shape else text
-
-
-def _number(value: int | None) -> str:
-    return "?" if value is None else str(value)
+"""A user argument after conversion: the memory of an array, or the bytes of what goes by value."""
 
 
 def convert(signature: KernelSignature, arguments: Sequence[Any], stream: int = 0) -> list[Value]:
@@ -45,6 +37,12 @@ def convert(signature: KernelSignature, arguments: Sequence[Any], stream: int = 
                 if is_array(given):
                     raise TypeError(f"an array is given, needed: a number of type {argument.dtype}. Pass array.item()")
                 values.append(scalars.to_bytes(given, argument.dtype))
+            elif isinstance(argument, ValueArgument):
+                if is_array(given) and not isinstance(given, np.ndarray):
+                    raise TypeError(f"an array is given, needed: a value of type {argument.text}. Pass array.tolist()")
+                values.append(by_value.to_bytes(given, argument.layout))
+            elif isinstance(argument, PointerArgument):
+                values.append(_memory(given, stream))
             else:
                 if not is_array(given):
                     raise TypeError(f"{type(given).__qualname__} is given, needed: an array of {describe(argument)}")
@@ -56,6 +54,21 @@ def convert(signature: KernelSignature, arguments: Sequence[Any], stream: int = 
     if problems:
         raise ArgumentTypeError(signature.name, problems)
     return values
+
+
+def _memory(given: Any, stream: int) -> Value:
+    """What a pointer points to: an array, or an address as a number."""
+    if not is_array(given):
+        if not hasattr(given, "__index__"):
+            raise TypeError(
+                f"{type(given).__qualname__} is given, needed: an address. Pass an array, for the address of its first "
+                "element, or an int"
+            )
+        return scalars.to_bytes(given, ADDRESS)
+    array = view(given, stream)
+    if any(stride < 0 for stride in array.strides):
+        raise TypeError(f"negative strides {list(array.strides)}. Copy the array")
+    return array
 
 
 def memref_problems(argument: MemRefArgument, array: ArrayView) -> list[str]:
@@ -71,22 +84,9 @@ def memref_problems(argument: MemRefArgument, array: ArrayView) -> list[str]:
             f"elements are {array.dtype_name}, needed: {argument.dtype} ({argument.dtype.numpy}). Convert the array, "
             "or compile the kernel for its type"
         )
+    problems += shape_problems(argument, array.shape, array.strides)
     if len(array.shape) != len(argument.shape):
-        problems.append(
-            f"rank {len(array.shape)} (shape {list(array.shape)}), needed: rank {len(argument.shape)} "
-            f"({describe(argument)}). Reshape the array"
-        )
         return problems
-    for d, (found, needed) in enumerate(zip(array.shape, argument.shape, strict=True)):
-        if needed is not None and found != needed:
-            problems.append(f"dimension {d} has {found} elements, needed: {needed} ({describe(argument)})")
-    for d, (found, needed) in enumerate(zip(array.strides, argument.strides, strict=True)):
-        # Where no element follows another, frameworks report any stride.
-        if needed is not None and found != needed and array.shape[d] > 1 and 0 not in array.shape:
-            problems.append(
-                f"dimension {d} has stride {found} elements, needed: {needed} ({describe(argument)}). Make the array "
-                "contiguous, or compile the kernel for this stride"
-            )
     if any(stride < 0 for stride in array.strides):
         problems.append(f"negative strides {list(array.strides)}. Copy the array")
     if array.pointer == 0 and 0 not in array.shape:
@@ -105,41 +105,3 @@ def accepts(dtype: DType, array: ArrayView) -> bool:
     if dtype.name == "i1":
         return array.dtype.kind in "iu" and array.itemsize == 1
     return dtype.name.startswith("i") and array.dtype.kind == "u" and array.itemsize == dtype.bytes
-
-
-def pointer_of(argument: MemRefArgument, array: ArrayView) -> int:
-    """Address of element 0 of the memref's allocation: the array is the memref, so its offset lies before it."""
-    return array.pointer - (argument.offset or 0) * argument.dtype.bytes
-
-
-def symbol_values(signature: KernelSignature, values: Sequence[Value]) -> dict[str, int]:
-    """Values of ``arg<i>.dim<d>``, ``arg<i>.stride<d>``, ``arg<i>.offset`` in elements, and of scalars ``arg<i>``."""
-    symbols: dict[str, int] = {}
-    for index, (argument, value) in enumerate(zip(signature.arguments, values, strict=True)):
-        if isinstance(value, bytes):
-            if not argument.dtype.is_float:
-                symbols[f"arg{index}"] = int.from_bytes(value, "little", signed=argument.dtype.name[0] != "u")
-            continue
-        assert isinstance(argument, MemRefArgument)
-        for d, (extent, stride) in enumerate(strided(argument, value)):
-            symbols[f"arg{index}.dim{d}"] = extent
-            symbols[f"arg{index}.stride{d}"] = stride
-        symbols[f"arg{index}.offset"] = argument.offset or 0
-    return symbols
-
-
-def strided(argument: MemRefArgument, array: ArrayView) -> list[tuple[int, int]]:
-    """(extent, stride in elements) of each dimension, the signature's stride where it is static."""
-    return [
-        (extent, found if needed is None else needed)
-        for extent, found, needed in zip(array.shape, array.strides, argument.strides, strict=True)
-    ]
-
-
-def parameter_words(argument: MemRefArgument, array: ArrayView, bare: bool) -> list[int]:
-    """The 64-bit kernel parameters a tensor becomes (see ``KernelSignature``)."""
-    pointer = pointer_of(argument, array)
-    if bare:
-        return [pointer]
-    dims = strided(argument, array)
-    return [pointer, pointer, argument.offset or 0, *(extent for extent, _ in dims), *(stride for _, stride in dims)]

@@ -6,16 +6,16 @@ import ctypes
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ..compile.signature import TensorMapArgument
+from ..abi.conditions import check_failures, violations
+from ..abi.signature import TensorMapArgument
+from ..abi.tensor_maps import evaluated
 from ..dtypes import DRIVER_BYTES
-from ..hardware import DESCRIPTOR_BYTES as SIZE
-from ..hardware import L2_PROMOTIONS
-from ..layout.expr import evaluate
+from ..hardware import DESCRIPTOR_BYTES
 from ..plan.tensor_map import TensorMap
+from ..plan.text import tensor_map_text
 from . import driver
-from .descriptor_rules import check_failures, violations
 from .errors import DescriptorError
 from .im2col import encode_im2col, encoder_name
 
@@ -27,16 +27,6 @@ SMALL_SPAN_BYTES = 128 * 1024
 REPAIRED_BYTE, REPAIR_MASK = 10, 0xFF & ~(1 << 5)
 """Encoders of drivers up to CUDA 13.1 set bit 21 of the second 64-bit word for tensors spanning under 128 KiB as well,
 which made out-of-bounds addresses fault on Blackwell; Hopper ignores it (CUTLASS and Triton clear it likewise)."""
-
-
-def evaluated(tensor_map: TensorMap, symbols: Mapping[str, int]) -> TensorMap:
-    """``tensor_map`` with numbers for all its expressions."""
-    return replace(
-        tensor_map,
-        dims=tuple(evaluate(value, symbols) for value in tensor_map.dims),
-        strides_bytes=tuple(evaluate(value, symbols) for value in tensor_map.strides_bytes),
-        base_offset_bytes=evaluate(tensor_map.base_offset_bytes, symbols),
-    )
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,7 @@ class DescriptorBlock:
         return DescriptorBlock(
             tuple(descriptor.tensor_map for descriptor in descriptors),
             b"".join(descriptor.data for descriptor in descriptors),
-            tuple(i * SIZE + REPAIRED_BYTE for i, descriptor in enumerate(descriptors) if descriptor.needs_repair),
+            tuple(i * DESCRIPTOR_BYTES + REPAIRED_BYTE for i, each in enumerate(descriptors) if each.needs_repair),
         )
 
     def write(self, memory: memoryview, position: int, target: int, addresses: Sequence[int]) -> None:
@@ -77,22 +67,9 @@ class DescriptorBlock:
             code = replace_address(target, address)
             if code:
                 raise _refusal("cuTensorMapReplaceAddress", code, self.maps[index], address)
-            target += SIZE
+            target += DESCRIPTOR_BYTES
         for byte in self.repairs:
             memory[position + byte] &= REPAIR_MASK
-
-
-def describe(tensor_map: TensorMap, address: int) -> str:
-    """Every argument of the encoder, dimension 0 innermost."""
-    im2col = tensor_map.im2col
-    corners = f"corners {list(im2col.lower_corner)} and {list(im2col.upper_corner)}, " if im2col else ""
-    return (
-        f"data type {tensor_map.data_type}, rank {tensor_map.rank}, address {address:#x}, "
-        f"dims {list(tensor_map.dims)}, strides {list(tensor_map.strides_bytes)} B, box {list(tensor_map.box)}, "
-        f"{corners}element strides {list(tensor_map.element_strides)}, interleave none, "
-        f"swizzle {tensor_map.swizzle.label}, "
-        f"L2 promotion {L2_PROMOTIONS[tensor_map.l2_promotion]} B, out of bounds {tensor_map.oob_fill.name.lower()}"
-    )
 
 
 def span_bytes(tensor_map: TensorMap) -> int:
@@ -109,8 +86,8 @@ def encode(tensor_map: TensorMap, address: int) -> Descriptor:
 
     Raises ``DescriptorError`` with every field if the driver refuses what the rules allowed.
     """
-    storage = ctypes.create_string_buffer(2 * SIZE)
-    target = -(-ctypes.addressof(storage) // SIZE) * SIZE
+    storage = ctypes.create_string_buffer(2 * DESCRIPTOR_BYTES)
+    target = -(-ctypes.addressof(storage) // DESCRIPTOR_BYTES) * DESCRIPTOR_BYTES
     data_type = _DATA_TYPES[tensor_map.data_type]
     if tensor_map.im2col is not None:
         code = encode_im2col(target, data_type, tensor_map, address)
@@ -118,7 +95,7 @@ def encode(tensor_map: TensorMap, address: int) -> Descriptor:
         code = _encode_tiled(target, data_type, tensor_map, address)
     if code:
         raise _refusal(encoder_name(tensor_map), code, tensor_map, address)
-    data = bytearray(ctypes.string_at(target, SIZE))
+    data = bytearray(ctypes.string_at(target, DESCRIPTOR_BYTES))
     needs_repair = driver.driver_version() <= FAULTY_ENCODER and span_bytes(tensor_map) < SMALL_SPAN_BYTES
     if needs_repair:
         data[REPAIRED_BYTE] &= REPAIR_MASK
@@ -147,7 +124,7 @@ def _encode_tiled(target: int, data_type: int, tensor_map: TensorMap, address: i
 def _refusal(call: str, code: int, tensor_map: TensorMap, address: int) -> DescriptorError:
     return DescriptorError(
         f"{call} answered {driver.result_name(code)}",
-        [f"{describe(tensor_map, address)}. No rule known to this package forbids it: please report it"],
+        [f"{tensor_map_text(tensor_map, address)}. No rule known to this package forbids it: please report it"],
     )
 
 

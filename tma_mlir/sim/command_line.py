@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..abi.signature import KernelSignature
 from ..chips import DEFAULT_CHIP
-from ..compile.signature import KernelSignature
 from .schedules import ProgressBar, simulate_schedules
 from .simulate import SimulationResult
 

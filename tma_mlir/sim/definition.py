@@ -16,7 +16,7 @@ import numpy as np
 from .definition_modes import mode_index
 
 NAN_PATTERN = np.uint16(0x7FF7)
-"""What the hardware writes over every 16 bits of an element for a NaN fill (measured on an H200)."""
+"""What the hardware writes over every 16 bits of an element for a NaN fill (docs/hardware.md, execution rule 6)."""
 
 
 @dataclass(frozen=True)

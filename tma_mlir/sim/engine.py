@@ -1,7 +1,7 @@
 """The TMA engine: one tile load, store or reduction of a bound tensor map over raw bytes.
 
-The rules are measurements of an H200 (11,303 captured copies, see tools/check_sim.py): fill outside the tensor,
-16-byte clipping of stores, row pitch of narrow swizzled rows, swizzle by absolute address, TF32 rounding.
+The rules are those of docs/hardware.md, measured on an H200: fill outside the tensor, 16-byte clipping of
+stores, row pitch of narrow swizzled rows, swizzle by absolute address, TF32 rounding.
 """
 
 from __future__ import annotations

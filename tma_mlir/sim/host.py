@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from ..compile.signature import MemRefArgument
+from ..abi.arguments import shape_problems
+from ..abi.signature import MemRefArgument
 from .errors import SimulationError
 from .memory import GlobalMemory, Region
 
 
 @dataclass(frozen=True)
 class HostArray:
-    """``address`` is that of the memref's allocation (element ``-offset``); shape, strides and offset in elements."""
+    """A tensor argument: ``pointer`` is the simulated address of its first element; the rest in elements."""
 
-    address: int
-    offset: int
+    pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
-def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: Any, known: dict[str, int]) -> HostArray:
-    """Place argument ``index`` in global memory and record its symbols ``arg<i>.dim<d>`` ... in ``known``.
+def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: Any) -> HostArray:
+    """Place argument ``index`` in global memory.
 
-    Views of one array share its allocation. The array's data moves neither: writes appear in it.
+    Views of one array share its allocation. The array's data is not copied: writes appear in it.
     """
     if not isinstance(value, np.ndarray):
         raise SimulationError(
@@ -40,35 +40,34 @@ def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: An
         raise SimulationError(
             "arguments", f"argument {index} has {value.dtype} elements, the kernel takes {spec.dtype.name}"
         )
-    _check_shape(index, spec, value)
     if any(s % size for s in value.strides):
         raise SimulationError("arguments", f"argument {index}: strides {value.strides} are not whole elements")
+    strides = tuple(s // size for s in value.strides)
+    problems = shape_problems(spec, value.shape, strides)
+    if problems:
+        raise SimulationError("arguments", f"argument {index}: {'; '.join(problems)}")
+    return HostArray(_place(memory, index, value), value.shape, strides)
+
+
+def host_memory(memory: GlobalMemory, index: int, value: Any) -> HostArray | bytes:
+    """What argument ``index`` points to, in global memory; a null pointer is a number here as well."""
+    if isinstance(value, np.ndarray):
+        return HostArray(_place(memory, index, value), value.shape, value.strides)
+    if value.__class__ is int and value == 0:
+        return bytes(8)
+    raise SimulationError(
+        "arguments",
+        f"argument {index} is an address, of which the simulator has its own: give the NumPy array it points to, "
+        f"not {value!r}",
+    )
+
+
+def _place(memory: GlobalMemory, index: int, value: np.ndarray) -> int:
+    """The simulated address of the array's first element."""
     owner = _owner(value)
     start, end = _byte_bounds(owner)
     region = _region(memory, f"argument {index}", owner, start, end)
-    strides = tuple(s // size for s in value.strides)
-    offset = spec.offset if spec.offset is not None else 0
-    first = region.base + (value.__array_interface__["data"][0] - start if value.size else 0)
-    known[f"arg{index}.offset"] = offset
-    for dimension, (extent, stride) in enumerate(zip(value.shape, strides, strict=True)):
-        known[f"arg{index}.dim{dimension}"] = extent
-        known[f"arg{index}.stride{dimension}"] = stride
-    return HostArray(first - offset * size, offset, value.shape, strides)
-
-
-def _check_shape(index: int, spec: MemRefArgument, value: np.ndarray) -> None:
-    if len(spec.shape) != value.ndim or any(
-        want is not None and want != have for want, have in zip(spec.shape, value.shape, strict=True)
-    ):
-        wanted = "x".join("?" if n is None else str(n) for n in spec.shape)
-        raise SimulationError("arguments", f"argument {index} has shape {value.shape}, the kernel takes {wanted}")
-    size = value.dtype.itemsize
-    for dimension, (want, have) in enumerate(zip(spec.strides, value.strides, strict=True)):
-        if want is not None and want * size != have and value.shape[dimension] > 1:
-            raise SimulationError(
-                "arguments",
-                f"argument {index} has stride {have / size:g} in dimension {dimension}, the kernel takes {want}",
-            )
+    return region.base + (_start(value) - start if value.size else 0)
 
 
 def _owner(value: np.ndarray) -> np.ndarray:
@@ -87,7 +86,7 @@ def _region(memory: GlobalMemory, name: str, owner: np.ndarray, start: int, end:
     flat = owner if owner.flags.c_contiguous or not owner.flags.f_contiguous else owner.T
     if flat.flags.c_contiguous:
         return memory.add(name, flat.reshape(-1).view(np.uint8))
-    # A strided array that is nobody's view: its bytes, gaps included.
+    # A strided array that is not a view: its bytes, gaps included.
     memory.owners.append(owner)
     return memory.add(name, np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start)))
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hardware import DESCRIPTOR_BYTES as SIZE
-from ..hardware import MAX_STRIDE_BYTES
+from ..hardware import DESCRIPTOR_BYTES, MAX_STRIDE_BYTES
 from .compile import Compiler, Step, operation
 from .engine import BoundTensorMap, TmaFault
 from .errors import SimulationError
@@ -21,7 +20,7 @@ from .machine import Warp
 from .memory import PARAMETER_BASE, Region, Site, load_lanes, locate, store_lanes
 from .program import Instruction
 
-WORDS = SIZE // 4
+WORDS = DESCRIPTOR_BYTES // 4
 MARK = 0x50414D54
 """The first word of a descriptor."""
 
@@ -37,7 +36,9 @@ def parameter_bytes(count: int) -> Region:
 def descriptor_in_memory(w: Warp, address: int) -> BoundTensorMap | None:
     """The tensor map of a descriptor that a kernel has put at a global address; None if there is none."""
     region, offset = locate(w, address)
-    if region is None or region.kind != "global" or address % SIZE or offset + SIZE > region.data.size:
+    if region is None or region.kind != "global" or address % DESCRIPTOR_BYTES:
+        return None
+    if offset + DESCRIPTOR_BYTES > region.data.size:
         return None
     return _known(w, region.data[offset : offset + 8].view(np.uint32))
 
@@ -48,7 +49,7 @@ def _known(w: Warp, words: Sequence[int] | np.ndarray) -> BoundTensorMap | None:
 
 
 def _site(i: Instruction, c: Compiler, what: str) -> Site:
-    return Site(what, np.dtype(np.uint32), WORDS, SIZE, i.location, c.location_id(i.location))
+    return Site(what, np.dtype(np.uint32), WORDS, DESCRIPTOR_BYTES, i.location, c.location_id(i.location))
 
 
 @operation("sim.tensormap.replace")

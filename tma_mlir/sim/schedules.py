@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.signature import KernelSignature
 from ..chips import DEFAULT_CHIP
-from ..compile.signature import KernelSignature
 from .errors import SimulationError
 from .simulate import Shape, SimulationResult, load_program, simulate
 

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..abi import scalars
+from ..abi import values as by_value
+from ..abi.conditions import check_failures
+from ..abi.parameters import parameter_words, pointer_of
+from ..abi.signature import (
+    Argument,
+    KernelSignature,
+    MemRefArgument,
+    PointerArgument,
+    TensorMapArgument,
+    ValueArgument,
+)
+from ..abi.symbols import symbol_values
+from ..abi.tensor_maps import evaluated
+from ..abi.types import Type
 from ..chips import DEFAULT_CHIP, shared_bytes
-from ..compile.signature import KernelSignature, MemRefArgument
-from ..layout.expr import evaluate
+from ..hardware import DESCRIPTOR_BYTES
 from . import (  # noqa: F401
     ops_barrier,
     ops_bulk,
@@ -28,8 +42,8 @@ from . import (  # noqa: F401
 from .compile import Kernel, compile_function
 from .decode import decode_module
 from .engine import BoundTensorMap, TmaFault
-from .errors import Finding, SimulationError
-from .host import HostArray, host_array
+from .errors import Finding, SimulationError, UnsupportedError
+from .host import HostArray, host_array, host_memory
 from .machine import Cluster, Machine
 from .memory import PARAMETER_BASE, SHARED_RESERVED, GlobalMemory
 from .profile import Profile
@@ -38,14 +52,13 @@ from .ptx import replace_inline_ptx
 from .scheduler import run_grid
 from .shadow import SharedShadow
 from .trace import Trace
-from .types import Type
 
 Shape = tuple[int, int, int]
 
 
 @dataclass
 class SimulationResult:
-    """What a run tells besides its effect on the arrays.
+    """What a run reports besides its effect on the arrays.
 
     ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed. ``steps``:
     program segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they were asked for.
@@ -246,42 +259,25 @@ def _bind(
             data[: len(variable.value)] = np.frombuffer(variable.value, np.uint8)[: data.size]
         region = memory.add(variable.name, data, "constant" if variable.space == 4 else "global")
         assert region.base == address
-    hosts: list[HostArray | None] = []
-    known: dict[str, int] = {}
-    for index, (spec, value) in enumerate(zip(signature.arguments, arguments, strict=True)):
-        if isinstance(spec, MemRefArgument):
-            host = host_array(memory, index, spec, value, known)
-            hosts.append(host)
-        else:
-            hosts.append(None)
-            if isinstance(value, int | np.integer):
-                known[f"arg{index}"] = int(value)
+    bound = [
+        _bound(memory, index, spec, value)
+        for index, (spec, value) in enumerate(zip(signature.arguments, arguments, strict=True))
+    ]
+    symbols = symbol_values(signature, bound)
     descriptors: dict[int, BoundTensorMap] = {}
-    values: list[Any] = []
-    for index, spec in enumerate(signature.tensor_maps):
-        host = hosts[spec.argument]
-        if host is None:
-            raise SimulationError("arguments", f"tensor map {index} is of argument {spec.argument}, which is a number")
-        _check_conditions(spec.checks, known, index)
-        plain = replace(
-            spec.tensor_map,
-            dims=tuple(_number(d, known) for d in spec.tensor_map.dims),
-            strides_bytes=tuple(_number(s, known) for s in spec.tensor_map.strides_bytes),
-            base_offset_bytes=_number(spec.tensor_map.base_offset_bytes, known),
-        )
-        address = PARAMETER_BASE + 128 * index
-        try:
-            descriptors[address] = BoundTensorMap(plain, host.address + int(plain.base_offset_bytes))  # type: ignore[arg-type]
-        except TmaFault as error:
-            raise SimulationError(error.fault, f"tensor map {index}: {error.message}") from None
+    values: list[int | bytes] = []
+    for index, wanted in enumerate(signature.tensor_maps):
+        address = PARAMETER_BASE + DESCRIPTOR_BYTES * index
+        descriptors[address] = _descriptor(index, wanted, signature.arguments[wanted.argument],
+                                           bound[wanted.argument], symbols)  # fmt: skip
         values.append(address)
-    for value, host in zip(arguments, hosts, strict=True):
-        if host is None:
+    for spec, value in zip(signature.arguments, bound, strict=True):
+        if isinstance(value, bytes):
             values.append(value)
-        elif signature.bare_pointers:
-            values.append(host.address)
+        elif isinstance(spec, MemRefArgument):
+            values += parameter_words(spec, value, signature.bare_pointers)
         else:
-            values.extend([host.address, host.address, host.offset, *host.shape, *host.strides])
+            values.append(value.pointer)
     types = program.kernel.argument_types
     if len(values) != len(types):
         raise SimulationError(
@@ -305,30 +301,61 @@ def _bind(
     return machine, [_parameter(kind, value) for kind, value in zip(types, values, strict=True)]
 
 
-def _parameter(kind: Type, value: Any) -> Any:
+def _bound(memory: GlobalMemory, index: int, spec: Argument, value: Any) -> HostArray | bytes:
+    """Argument ``index`` as it is passed."""
+    if isinstance(spec, MemRefArgument):
+        return host_array(memory, index, spec, value)
+    if isinstance(spec, PointerArgument):
+        return host_memory(memory, index, value)
+    try:
+        if isinstance(spec, ValueArgument):
+            return by_value.to_bytes(value, spec.layout)
+        return scalars.to_bytes(value, spec.dtype)
+    except TypeError as error:
+        raise SimulationError("arguments", f"argument {index}: {error}") from None
+
+
+def _descriptor(
+    index: int,
+    wanted: TensorMapArgument,
+    spec: Argument,
+    tensor: HostArray | bytes,
+    symbols: Mapping[str, int],
+) -> BoundTensorMap:
+    """Descriptor ``index``, after the host's checks."""
+    if isinstance(tensor, bytes) or not isinstance(spec, MemRefArgument):
+        raise SimulationError("arguments", f"tensor map {index} is of argument {wanted.argument}, which is no tensor")
+    try:
+        failures = check_failures(wanted.checks, symbols)
+        plain = evaluated(wanted.tensor_map, symbols)
+    except KeyError as error:
+        raise SimulationError("arguments", f"a tensor map depends on {error}, which no argument gives") from None
+    if failures:
+        raise SimulationError("host check", f"tensor map {index}: {failures[0]}")
+    try:
+        return BoundTensorMap(plain, pointer_of(spec, tensor) + int(plain.base_offset_bytes))  # type: ignore[arg-type]
+    except TmaFault as error:
+        raise SimulationError(error.fault, f"tensor map {index}: {error.message}") from None
+
+
+def _parameter(kind: Type, value: int | bytes) -> Any:
     """A parameter as registers hold it."""
-    if kind.kind == "float":
-        return kind.dtype.type(value)  # type: ignore[union-attr]
+    if isinstance(value, bytes):
+        if kind.kind == "float":
+            return np.frombuffer(value, kind.dtype, 1)[0]
+        if kind.kind == "vector":
+            if kind.dtype == object:
+                raise UnsupportedError(f"a parameter that is a vector of {kind.element.name}")
+            return np.frombuffer(value, kind.dtype, kind.count).reshape(kind.count, 1)
+        if kind.is_aggregate:
+            parts = kind.fields if kind.kind == "struct" else kind.fields * kind.count
+            steps = range(0, kind.size, kind.element.stride) if kind.kind == "array" else kind.offsets
+            return tuple(_parameter(part, value[at : at + part.size]) for part, at in zip(parts, steps, strict=True))
+        value = int.from_bytes(value, "little")
     if kind.kind == "int" and kind.bits == 1:
         return bool(value)
     half = 1 << (kind.bits - 1)
-    return ((int(value) + half) & ((1 << kind.bits) - 1)) - half
-
-
-def _number(value: Any, known: dict[str, int]) -> int:
-    try:
-        return evaluate(value, known)
-    except KeyError as error:
-        raise SimulationError("arguments", f"a tensor map depends on {error}, which no argument gives") from None
-
-
-def _check_conditions(checks: Sequence[Any], known: dict[str, int], index: int) -> None:
-    """The host's conditions of a descriptor."""
-    for check in checks:
-        value = _number(check.value, known)
-        bad = value % check.divisor if check.divisor > 1 else 0
-        if bad or (check.low is not None and value < check.low) or (check.high is not None and value > check.high):
-            raise SimulationError("host check", f"tensor map {index}: {check.value} = {value}: {check.finding}")
+    return ((value + half) & ((1 << kind.bits) - 1)) - half
 
 
 def _report_elections(machine: Machine) -> None:

@@ -7,7 +7,7 @@
 // RUN: not tma-explain %S/missing.mlir 2>&1 | FileCheck %s --check-prefix=MISSING
 
 // CHECK: copy_8x256.mlir:55:9: f16 load of 8x256 (4096 B) at (0, 0): tma, 1 instruction
-// CHECK: descriptor 0: FLOAT16 dims [64, 8, 4], strides [512, 128] B, box [64, 8, 4], swizzle 128B
+// CHECK: descriptor 0: rank 3, dims 64,8,4, strides 512,128 bytes, box 64,8,4, swizzle 128B, float16
 // CHECK: not bulk: swizzle 128B
 // CHECK: not simt:
 

@@ -40,7 +40,8 @@ gpu.module @with_gaps {
 // CHECK-SAME: strides_bytes = [256]
 // CHECK-SAME: transaction_bytes = 1024
 // CHECK: data_type = "16U4_ALIGN8B"
-// CHECK-SAME: transaction_bytes = 0
+// CHECK-NOT: transaction_bytes
+// CHECK: gpu.return
 gpu.module @without_gaps {
   memref.global "private" @tiles : memref<2x8x256xi4, #gpu.address_space<workgroup>>
   gpu.func @without_gaps(%tensor: memref<64x512xi4>) kernel {

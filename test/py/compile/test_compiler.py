@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tma_mlir.abi.signature import MemRefArgument, ScalarArgument
 from tma_mlir.chips import CHIPS
 from tma_mlir.compile.compiler import CompileError, compile_file, compile_text
-from tma_mlir.compile.signature import MemRefArgument, ScalarArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan import Swizzle
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from tma_mlir.compile.assemble import Cubin, assemble
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from tma_mlir.assembler import Cubin, assemble
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import TensorMap
 from tma_mlir.runtime import Kernel

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tma_mlir.abi.conditions import violations
 from tma_mlir.dtypes import DRIVER_BYTES
-from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
+from tma_mlir.plan.tensor_map import L2Promotion, OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, driver
-from tma_mlir.runtime.descriptor_rules import violations
 from tma_mlir.runtime.tensor_maps import DescriptorBlock, DescriptorCache, encode
 
 BASE = 1 << 20
@@ -53,7 +53,7 @@ def random_map(rng):
         box=tuple(pick(1, 2, 4, 8, 16, 16, 32, 64, 256, 257) for _ in range(rank)),
         element_strides=tuple(pick(1, 1, 1, 1, 2, 8, 9) for _ in range(rank)),
         swizzle=Swizzle(pick(0, 0, 1, 2, 3)),
-        l2_promotion=pick(0, 1, 2, 3),
+        l2_promotion=L2Promotion(pick(0, 1, 2, 3)),
         oob_fill=OobFill(pick(0, 0, 1)),
     )
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.runtime import ArgumentTypeError, DescriptorError, Kernel, native, view

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tma_mlir.compile.assemble import Cubin, assemble
-from tma_mlir.compile.signature import KernelSignature, TensorMapArgument
+from tma_mlir.abi.conditions import violations
+from tma_mlir.abi.signature import KernelSignature, TensorMapArgument
+from tma_mlir.assembler import Cubin, assemble
 from tma_mlir.dtypes import DRIVER_BYTES
-from tma_mlir.plan.tensor_map import Im2col, OobFill, Swizzle, TensorMap
+from tma_mlir.plan.tensor_map import Im2col, L2Promotion, OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, Kernel, driver
-from tma_mlir.runtime.descriptor_rules import violations
 from tma_mlir.runtime.tensor_maps import encode
 from tma_mlir.sim import gather, im2col
 from tma_mlir.sim.engine import BoundTensorMap, place_box, take_box
@@ -236,7 +236,7 @@ def random_map(rng: np.random.Generator) -> TensorMap:
         (pick(4, 8, 16, 16, 32, 64, 256, 257), pick(1, 64, 64, 256, 1024, 1025)),
         tuple(pick(*[1] * 9, 2, 8, 9) for _ in range(rank)),
         Swizzle(pick(0, 0, 0, 1, 2, 3)),
-        pick(0, 1, 2, 3),
+        L2Promotion(pick(0, 1, 2, 3)),
         im2col=Im2col(
             tuple(pick(0, 0, 0, -1, 1, *edges) for _ in range(spatial)),
             tuple(pick(0, 0, 0, -1, 1, *edges) for _ in range(spatial)),

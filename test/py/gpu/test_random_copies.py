@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tma_mlir.dtypes import DRIVER_BYTES, DRIVER_FLOATS
-from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
+from tma_mlir.plan.tensor_map import L2Promotion, OobFill, Swizzle, TensorMap
 from tma_mlir.sim.engine import BoundTensorMap, load_box, place_box, store_box, take_box
 
 COPIES = int(os.environ.get("TMA_MLIR_RANDOM_COPIES", "5000"))
@@ -63,7 +63,7 @@ def random_case(rng: np.random.Generator, store: bool) -> Case:
         box=tuple(box),
         element_strides=tuple(steps),
         swizzle=swizzle,
-        l2_promotion=int(rng.integers(0, 4)),
+        l2_promotion=L2Promotion(int(rng.integers(0, 4))),
         oob_fill=OobFill.NAN if nan else OobFill.ZERO,
         base_offset_bytes=16 * int(rng.integers(0, 4)),
     )

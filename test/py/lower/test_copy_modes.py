@@ -7,7 +7,8 @@ from tma_mlir.compile.compiler import CompileError, compile_text
 FAMILY = ("sm_100a", "sm_103a", "sm_110a")
 BLACKWELL = ("sm_100", *FAMILY, "sm_120a")
 """Chips with every mode."""
-ALL = ("sm_90", "sm_90a", "sm_100", *FAMILY, "sm_120a")
+BLACKWELL = ("sm_100", *FAMILY, "sm_120a")
+ALL = ("sm_90", "sm_90a", *BLACKWELL)
 
 MATRIX, IMAGE = "64x512xbf16", "8x14x14x64xbf16"
 ROWS = "0, 5, 9, 60, 64"

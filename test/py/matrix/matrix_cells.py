@@ -115,7 +115,7 @@ def expected_error(cell: Cell) -> str | None:
 
 
 def expected_instruction(cell: Cell) -> str:
-    """The instruction's name and qualifiers up to the operands (PTX ISA, cp.async.bulk.tensor and its kin)."""
+    """The instruction's name and qualifiers up to the operands (PTX ISA, cp.async.bulk.tensor and others)."""
     dim = f"{cell.rank}d"
     if cell.option == "prefetch":
         return f"cp.async.bulk.prefetch.tensor.{dim}.L2.global.tile"

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from matrix_cells import CHIPS, Cell, cells, count, expected_error, expected_instruction
 from matrix_kernels import module
 
+from tma_mlir.assembler import assemble
 from tma_mlir.chips import CHIPS as KNOWN_CHIPS
-from tma_mlir.compile.assemble import assemble
 from tma_mlir.compile.compiler import _ptx
 from tma_mlir.diagnostics import collecting
 from tma_mlir.dialect import make_context

@@ -6,7 +6,7 @@ import pytest
 
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import Swizzle, address_swizzle, atom_layout, row_major
-from tma_mlir.plan import Coordinate, CopyRequest, Direction, Region, plan_copy
+from tma_mlir.plan import Coordinate, CopyRequest, Direction, Loop, Region, plan_copy
 from tma_mlir.plan.check import check_plan
 
 REQUEST = CopyRequest(
@@ -53,7 +53,7 @@ def test_a_wrong_descriptor_is_found(change):
         {"coordinates": (Coordinate(4), Coordinate(40), Coordinate(1))},
         {"shared_offset_bytes": 128},
         {"shared_offset_bytes": 64},
-        {"loops": (2,), "coordinate_steps": ((0, 0, 1),), "shared_steps_bytes": (128,)},
+        {"loops": (Loop(2, (0, 0, 1), 128),)},
     ],
 )
 def test_a_wrong_instruction_is_found(change):

@@ -6,7 +6,17 @@ import pytest
 
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import Layout, Swizzle, address_swizzle, row_major
-from tma_mlir.plan import CopyRequest, Direction, ExplicitDescriptor, PlanDeclined, Region, described, plan_copy
+from tma_mlir.plan import (
+    CopyRequest,
+    Direction,
+    ExplicitDescriptor,
+    PlanDeclined,
+    Region,
+    Tile,
+    Variant,
+    described,
+    plan_copy,
+)
 
 REQUEST = CopyRequest(
     dtype("f16"),
@@ -18,12 +28,12 @@ REQUEST = CopyRequest(
     row_major((64, 64)),
     Region((0, 0), (64, 64)),
     address_swizzle(Swizzle.B128),
-    variant="tma_explicit",
+    variant=Variant.TMA_EXPLICIT,
 )
 
 
 def explicit(**changes) -> CopyRequest:
-    return replace(REQUEST, explicit=described(REQUEST, **{"box": (64, 64), "swizzle": Swizzle.B128, **changes}))
+    return replace(REQUEST, kind=Tile(described(REQUEST, **{"box": (64, 64), "swizzle": Swizzle.B128, **changes})))
 
 
 def test_the_descriptor_asked_for_is_the_one_planned():
@@ -39,7 +49,7 @@ def test_dimensions_may_come_in_another_order():
         REQUEST, shared_swizzle=None, global_layout=Layout((100, 256), (1, 112)),
         shared_layout=Layout((64, 64), (1, 64)), global_region=Region((32, 64), (64, 64)),
     )  # fmt: skip
-    request = replace(transposed, explicit=described(transposed, (64, 64), order=(1, 0)))
+    request = replace(transposed, kind=Tile(described(transposed, (64, 64), order=(1, 0))))
     plan = plan_copy(request)
     assert plan.tensor_maps[0].dims == (100, 256)
     assert plan.check() == []
@@ -64,7 +74,7 @@ def test_a_descriptor_that_does_not_make_the_copy_is_refused(changes, rule):
 def test_another_start_is_refused():
     descriptor = described(REQUEST, (64, 64), swizzle=Swizzle.B128)
     with pytest.raises(PlanDeclined, match="off by -512 B"):
-        plan_copy(replace(REQUEST, explicit=replace(descriptor, starts=(59, 64))))
+        plan_copy(replace(REQUEST, kind=Tile(replace(descriptor, starts=(59, 64)))))
 
 
 def test_a_box_of_more_than_256_is_not_split():
@@ -74,7 +84,7 @@ def test_a_box_of_more_than_256_is_not_split():
         shared_region=Region((0, 0), (512, 64)),
     )  # fmt: skip
     with pytest.raises(PlanDeclined, match="box dimension 1 has 512 elements"):
-        plan_copy(replace(tall, explicit=described(tall, (512, 64), swizzle=Swizzle.B128)))
+        plan_copy(replace(tall, kind=Tile(described(tall, (512, 64), swizzle=Swizzle.B128))))
 
 
 def test_a_missing_or_lopsided_descriptor_is_refused():
@@ -82,4 +92,4 @@ def test_a_missing_or_lopsided_descriptor_is_refused():
         plan_copy(REQUEST)
     lopsided = ExplicitDescriptor((100, 256), (256, 1), (64,), (60, 64), Swizzle.B128)
     with pytest.raises(PlanDeclined, match="equal ranks"):
-        plan_copy(replace(REQUEST, explicit=lopsided))
+        plan_copy(replace(REQUEST, kind=Tile(lopsided)))

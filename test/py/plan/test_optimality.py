@@ -10,7 +10,7 @@ import pytest
 
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import Layout, row_major
-from tma_mlir.plan import CopyRequest, Direction, PlanDeclined, Region, plan_copy
+from tma_mlir.plan import CopyRequest, Direction, PlanDeclined, Region, Variant, plan_copy
 
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "check_optimal.py"
 
@@ -46,7 +46,7 @@ ROWS_OF_576_BYTES = CopyRequest(
     (6, 12, 3, 2),
     Layout((2, 3, 2, 2, 3, 3, 2), (12, 144, 72, 6, 24, 2, 1)),
     Region((0, 0, 0, 0), (6, 12, 3, 2)),
-    variant="tma",
+    variant=Variant.TMA,
 )
 
 

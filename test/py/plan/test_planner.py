@@ -282,7 +282,7 @@ def test_the_same_request_gets_the_same_plan_object():
 def test_explanation_names_the_choice_and_why_not_the_others():
     text = plan_copy(load("f16", (8, 256), (8, 256), swizzle=Swizzle.B128)).explain()
     assert "tma, 1 instruction, 4096 transaction bytes" in text
-    assert "FLOAT16 dims [64, 8, 4], strides [512, 128] B, box [64, 8, 4], swizzle 128B" in text
+    assert "rank 3, dims 64,8,4, strides 512,128 bytes, box 64,8,4, swizzle 128B, float16" in text
     assert "not bulk: swizzle 128B; needed: none (rule: unswizzled)" in text
 
 

@@ -11,7 +11,7 @@ from tma_mlir.layout.algebra import row_major
 from tma_mlir.layout.atoms import atom_layout
 from tma_mlir.layout.layout import Layout
 from tma_mlir.layout.swizzle import address_swizzle
-from tma_mlir.plan import CopyRequest, Direction, Im2col, Im2colWalk, PlanDeclined, Region, plan_copy
+from tma_mlir.plan import CopyRequest, Direction, Gather, Im2col, Im2colWalk, PlanDeclined, Region, plan_copy
 from tma_mlir.plan.findings import Status
 from tma_mlir.plan.rules import im2col_bounding_box
 
@@ -30,7 +30,7 @@ def gather(rows, column, columns, **fields):
         (4, columns),
         row_major((4, columns)),
         Region((0, 0), (4, columns)),
-        rows=tuple(rows),
+        kind=Gather(tuple(rows)),
         chip="sm_100a",
     )
     return dataclasses.replace(request, **fields)
@@ -119,7 +119,7 @@ def im2col(shape, start, pixels, channels, walk, *, swizzle=Swizzle.NONE, elemen
         row_major(tile),
         Region((0, 0), tile),
         address_swizzle(swizzle),
-        im2col=Im2colWalk(*walk),
+        kind=Im2colWalk(*walk),
     )
     return dataclasses.replace(request, **fields)
 

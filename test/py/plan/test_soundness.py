@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import AddressSwizzle, Expr, Layout, Swizzle, Symbol, address_swizzle, atom_layout, row_major
-from tma_mlir.plan import CopyRequest, Direction, ExplicitDescriptor, OobFill, PlanDeclined, Region, plan_copy
+from tma_mlir.plan import (
+    CopyRequest,
+    Direction,
+    ExplicitDescriptor,
+    OobFill,
+    PlanDeclined,
+    Region,
+    Tile,
+    Variant,
+    plan_copy,
+)
 from tma_mlir.plan.check import check_plan
 
 DTYPES = ("i8", "f16", "f32", "i32", "f64", "bf16")
@@ -223,7 +233,7 @@ def described_copies(draw) -> CopyRequest:
     explicit = ExplicitDescriptor(
         **{name: tuple(each) for name, each in fields.items()}, swizzle=swizzle, offset=offset
     )
-    return replace(request, variant="tma_explicit", explicit=explicit)
+    return replace(request, variant=Variant.TMA_EXPLICIT, kind=Tile(explicit))
 
 
 @settings(

@@ -6,9 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tma_mlir.compile.signature import MemRefArgument
+from tma_mlir.abi import scalars
+from tma_mlir.abi.signature import MemRefArgument
 from tma_mlir.dtypes import DTYPES, dtype
-from tma_mlir.runtime import arrays, dlpack, scalars, view
+from tma_mlir.runtime import arrays, dlpack, view
 from tma_mlir.runtime.binding import accepts, memref_problems
 
 

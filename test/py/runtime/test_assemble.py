@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tma_mlir.compile.assemble import AssemblerError, assemble, assembler_version, parse_resources
+from tma_mlir.assembler import AssemblerError, assemble, assembler_version, parse_resources
 
 PTX = (Path(__file__).parent / "kernels" / "copy_8x256.ptx").read_text()
 

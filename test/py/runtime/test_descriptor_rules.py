@@ -4,12 +4,12 @@ from typing import cast
 
 import pytest
 
+from tma_mlir.abi.conditions import check_failures, violations
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.copy_plan import Condition
 from tma_mlir.plan.findings import Finding, Status
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, tensor_maps
-from tma_mlir.runtime.descriptor_rules import check_failures, violations
 
 GOOD = TensorMap("FLOAT16", (256, 64, 8), (512, 32768), (64, 8, 2), (1, 1, 1), Swizzle.B128)
 
@@ -74,7 +74,7 @@ def test_a_refusal_of_the_driver_shows_every_field(fake_driver):
         tensor_maps.encode(GOOD, 4096)
     text = str(caught.value)
     assert text.startswith("cuTensorMapEncodeTiled answered CUDA_ERROR_INVALID_VALUE")
-    for field in ("FLOAT16", "rank 3", "0x1000", "[256, 64, 8]", "[512, 32768] B", "[64, 8, 2]", "128B", "zero"):
+    for field in ("float16", "rank 3", "0x1000", "256,64,8", "512,32768 bytes", "64,8,2", "128B", "zero", "interleave"):
         assert field in text
 
 

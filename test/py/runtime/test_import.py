@@ -8,7 +8,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_import_loads_neither_mlir_nor_the_driver():
     code = (
-        "import sys; sys.modules['mlir'] = None; import tma_mlir.runtime, tma_mlir.compile.assemble; "
+        "import sys; sys.modules['mlir'] = None; import tma_mlir.runtime, tma_mlir.assembler; "
         "print([m for m in ('cuda.bindings.driver', 'torch', 'cupy', 'jax') if m in sys.modules])"
     )
     done = run(code)

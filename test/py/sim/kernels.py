@@ -6,7 +6,7 @@ from functools import cache
 
 from mlir import ir, passmanager
 
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument, TensorMapArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.sim.simulate import Program, load_program, simulate

@@ -1,4 +1,4 @@
-"""Rules of the TMA engine, each on the smallest copy that shows it. Bytes expected from TMA_HARDWARE's measurements."""
+"""Rules of the TMA engine, each on the smallest copy that shows it. Bytes expected as docs/hardware.md says."""
 
 from __future__ import annotations
 

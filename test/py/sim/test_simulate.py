@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tma_mlir.compile.signature import KernelSignature, MemRefArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle
 from tma_mlir.sim.errors import SimulationError

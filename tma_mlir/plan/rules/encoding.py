@@ -1,4 +1,4 @@
-"""What ``cuTensorMapEncodeTiled`` accepts. "HW" is TMA_HARDWARE.md: what an H200's driver was seen to do."""
+"""What ``cuTensorMapEncodeTiled`` accepts. "HW" is docs/hardware.md: what an H200's driver was seen to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tensor-map copy demands when it executes. "HW" is TMA_HARDWARE.md: what an H200 was measured to do."""
+"""What a tensor-map copy demands when it executes. "HW" is docs/hardware.md: what an H200 was measured to do."""
 
 from __future__ import annotations
 

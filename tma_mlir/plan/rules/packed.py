@@ -12,6 +12,7 @@ from ...chips import Feature, chip_has, chips_with
 from ...dtypes import PACKED_TYPES
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
+from ..enums import Variant
 from ..tensor_map import TensorMap
 from .answers import Answer, Value, holds, multiple, rule
 
@@ -25,9 +26,10 @@ def packed_supported(chip: str, data_type_name: str) -> Answer:
 
 
 @rule
-def packed_way(variant: str) -> Answer:
+def packed_way(variant: Variant) -> Answer:
     """Nothing but TMA copies packed elements (planner: threads cannot address half a byte)."""
-    return holds(variant in ("auto", "tma"), f"variant {variant}", "tma", "Drop 'variant', or copy the bytes as i8.")
+    ok = variant in (Variant.AUTO, Variant.TMA)
+    return holds(ok, f"variant {variant}", "tma", "Drop 'variant', or copy the bytes as i8.")
 
 
 @rule

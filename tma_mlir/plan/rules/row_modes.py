@@ -1,7 +1,7 @@
 """What ``tile::gather4``/``scatter4`` and im2col copies demand on top of the rules of every copy.
 
-Sources: PTX ISA, "Tensors" (im2col mode, gather/scatter) and cp.async.bulk.tensor; the driver API's
-cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide.
+"HW" is docs/hardware.md. Other sources: PTX ISA, "Tensors" (im2col mode, gather/scatter) and cp.async.bulk.tensor; the
+driver API's cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def broken(conditions: list[Condition]) -> tuple[Finding, ...]:
 
 @rule
 def way_of_mode(variant: str) -> Answer:
-    """Nothing but TMA gathers, scatters and walks im2col boxes (planner: there is no fallback for them)."""
+    """Only TMA gathers, scatters and walks im2col boxes (planner: there is no fallback for them)."""
     ok = variant in ("auto", "tma")
     return holds(ok, f"variant {variant}", "tma", "Drop 'variant', or drop 'mode'.")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..chips import chip as known_chip
+from .chips import chip as known_chip
 
 
 class AssemblerError(RuntimeError):

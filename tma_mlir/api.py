@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..chips import chip as known_chip
-from ..runtime import Kernel, driver
-from ..runtime.disk_cache import DiskCache, digest
-from .assemble import assemble, assembler_version
+from .assembler import assemble, assembler_version
+from .chips import chip as known_chip
+from .runtime import Kernel, driver
+from .runtime.disk_cache import DiskCache, digest
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -76,7 +76,7 @@ def compile_all(
 def _compile(
     text: str, name: str, chip: str, opt_level: int, assembler: str, assembler_options: Sequence[str]
 ) -> dict[str, Kernel]:
-    from .compiler import compile_text
+    from .compile.compiler import compile_text
 
     compiled = compile_text(text, chip, name=name, opt_level=opt_level, assemble_cubin=False)
     if not compiled.signatures:
@@ -100,7 +100,7 @@ def _text(source: Source) -> tuple[str, str]:
         return Path(source).read_text(), os.fspath(source)
     operation = getattr(source, "operation", source)
     if not hasattr(operation, "get_asm"):
-        raise TypeError(f"{type(source).__qualname__} is no source: needed: MLIR text, a path or an MLIR module")
+        raise TypeError(f"{type(source).__qualname__} is not a source: needed: MLIR text, a path or an MLIR module")
     # The compiler has its own context; locations go with the text.
     return operation.get_asm(enable_debug_info=True), "-"
 
@@ -126,7 +126,7 @@ def _versions(assembler: str) -> str:
 
     Files are told apart by size and time of change, so that a package under development finds nothing old.
     """
-    package, spec = Path(__file__).parents[1], find_spec("mlir")
+    package, spec = Path(__file__).parent, find_spec("mlir")
     files = [file for pattern in ("*.py", "*.mlir") for file in sorted(package.rglob(pattern))]
     for root in (spec.submodule_search_locations or ()) if spec else ():
         files += sorted(Path(root).glob("_mlir_libs/*.so*"))

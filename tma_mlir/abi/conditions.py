@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..chips import DEFAULT_CHIP
 from ..layout.expr import evaluate
 from ..plan.copy_plan import Condition
 from ..plan.findings import Finding, Status
-from ..plan.rules import encode_conditions
-from ..plan.tensor_map import OobFill, TensorMap
+from ..plan.rules import encode_conditions, global_dimension
+from ..plan.tensor_map import L2Promotion, OobFill, TensorMap
 
 
-def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> list[str]:
+def violations(tensor_map: TensorMap, address: int, chip: str = DEFAULT_CHIP) -> list[str]:
     """Every rule that ``tensor_map`` (numbers only) at ``address`` breaks on ``chip``: value, need, remedy."""
     problems = []
     if address == 0:
@@ -22,11 +23,11 @@ def violations(tensor_map: TensorMap, address: int, chip: str = "sm_90a") -> lis
     found = _disproven(tensor_map, address, chip)
     # The rules on the box as a whole are asked only where nothing else is wrong: so for legal memory as well.
     rank = tensor_map.rank
-    legal = replace(tensor_map, strides_bytes=(16,) * (rank - 1), l2_promotion=0, oob_fill=OobFill.ZERO)
+    legal = replace(tensor_map, strides_bytes=(16,) * (rank - 1), l2_promotion=L2Promotion.NONE, oob_fill=OobFill.ZERO)
     if tensor_map.im2col is None:
         legal = replace(legal, dims=(1,) * rank)
     found += [finding for finding in _disproven(legal, 16, chip) if finding not in found]
-    return problems + [str(finding) for finding in found if finding.rule != "global dimension" or not problems]
+    return problems + [str(finding) for finding in found if finding.rule != global_dimension.rule_name or not problems]
 
 
 def _disproven(tensor_map: TensorMap, address: int, chip: str) -> list[Finding]:

@@ -1,0 +1,29 @@
+"""The expressions of a tensor map: changed one by one, or evaluated for actual arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ..layout.expr import Expr, evaluate
+from ..plan.tensor_map import TensorMap
+
+
+def expressions(tensor_map: TensorMap) -> tuple[Expr | int, ...]:
+    """Every field that may depend on symbols."""
+    return (*tensor_map.dims, *tensor_map.strides_bytes, tensor_map.base_offset_bytes)
+
+
+def mapped(tensor_map: TensorMap, change: Callable[[Expr | int], Expr | int]) -> TensorMap:
+    """``tensor_map`` with ``change`` made to each of its ``expressions``."""
+    return replace(
+        tensor_map,
+        dims=tuple(map(change, tensor_map.dims)),
+        strides_bytes=tuple(map(change, tensor_map.strides_bytes)),
+        base_offset_bytes=change(tensor_map.base_offset_bytes),
+    )
+
+
+def evaluated(tensor_map: TensorMap, symbols: Mapping[str, int]) -> TensorMap:
+    """``tensor_map`` with numbers for all its expressions; raises ``KeyError`` for a symbol without a value."""
+    return mapped(tensor_map, lambda value: evaluate(value, symbols))

@@ -1,0 +1,52 @@
+"""The row of passes from ``tile.copy_async`` to a cubin, once: whoever runs part of it takes a slice from here."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+
+from ..chips import DEFAULT_CHIP, chip
+
+
+class Stage(enum.Enum):
+    """Parts of the row, in order."""
+
+    PLAN = "plan"
+    """Checks, plans, announcements and fences, in the dialect's own terms."""
+    CONVERT = "convert"
+    """Copies become nvgpu and nvvm operations, descriptors kernel parameters."""
+    LOWER = "lower"
+    """Kernels down to the LLVM and NVVM dialects."""
+    PTX = "ptx"
+    ASSEMBLE = "assemble"
+
+
+def pipeline(stages: Iterable[Stage] = Stage, target: str = DEFAULT_CHIP, opt_level: int = 3) -> str:
+    """The passes of ``stages`` as text, without an anchor around them. ``ValueError`` for an unknown chip."""
+    row = _row(target, opt_level)
+    return ",".join(each for stage in stages for each in row[stage])
+
+
+def reference_pipeline() -> str:
+    """The row down to the LLVM dialect with every copy executed by definition, which takes no plan and no fence."""
+    row = _row(DEFAULT_CHIP, 3)
+    verify, *_ = row[Stage.PLAN]
+    _, *rest = row[Stage.CONVERT]
+    return ",".join((verify, _MERGE, "tile-reference-copies", *rest, *row[Stage.LOWER]))
+
+
+_MERGE = "tile-merge-expect-tx"
+
+
+def _row(target: str, opt_level: int) -> dict[Stage, tuple[str, ...]]:
+    known = chip(target)
+    check = f"tile-check-kernels{{chip={known.name}}}"
+    plan = f"tile-plan-copies{{chip={known.name}}}"
+    attach = f"nvvm-attach-target{{chip={known.name} features=+ptx{known.ptx} O={opt_level}}}"
+    return {
+        Stage.PLAN: ("tile-verify", check, plan, _MERGE, "tile-insert-proxy-fences"),
+        Stage.CONVERT: ("convert-tile-to-nvgpu", "tile-descriptor-args"),
+        Stage.LOWER: ("tile-lower-kernels",),
+        Stage.PTX: (attach, "gpu-module-to-binary{format=isa}"),
+        Stage.ASSEMBLE: (f"tile-assemble{{chip={known.name}}}",),
+    }
