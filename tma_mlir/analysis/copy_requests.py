@@ -17,7 +17,7 @@ from ..dialect.plan_attr import PLAN
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
-from ..dtypes import PACKINGS, dtype
+from ..dtypes import dtype
 from ..errors import TileError
 from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
@@ -37,7 +37,7 @@ _PROMOTIONS = {each.bytes: each for each in L2Promotion}
 PLANNED_WITH = frozenset(
     ("operandSegmentSizes", "static_source_offsets", "static_destination_offsets", "sizes", "source_layout",
      "destination_layout", "swizzle", "oob", "in_bounds", "l2_promotion", "variant", "explicit", "padding_is_scratch",
-     "tf32", "reduce", "cta_group", "mode", "im2col", PLAN)
+     "tf32", "reduce", "cta_group", "mode", "im2col", PACKING, PLAN)
 )  # fmt: skip
 """Attributes whose meaning other fields of a ``CopyRequest`` hold; all others become its ``options``."""
 
@@ -98,9 +98,6 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
     tile = copy.destination if is_load else copy.source
     attributes = copy.operation.attributes
     element = dtype("tf32" if "tf32" in attributes else global_.element)
-    if element.packed and PACKING in attributes:
-        driver = PACKINGS[element.bits][ir.StringAttr(attributes[PACKING]).value]
-        element = dataclasses.replace(element, driver=driver)
     assume = _assumptions(attributes)
 
     source_starts = _starts("source_offset", copy.source_offsets, assume.get("source_offsets", ()), facts)
@@ -140,6 +137,7 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
         multicast=copy.multicast_mask is not None,
         variant=Variant(ir.StringAttr(attributes["variant"]).value) if "variant" in attributes else default_way,
         chip=chip,
+        packing=ir.StringAttr(attributes[PACKING]).value if PACKING in attributes else None,
         options=options_of(copy),
         **by_mode,
     )

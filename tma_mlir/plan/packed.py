@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..dtypes import PACKED_TYPES
+from ..dtypes import PACKED_TYPES, PACKINGS
 from ..layout.algebra import LayoutError, group_by_shape
 from ..layout.expr import Expr, constant, exact_div, known_divisor
 from ..layout.layout import Layout
@@ -21,7 +21,7 @@ from .tensor_search import Piece, fill_of
 
 def plan_packed(request: CopyRequest) -> Piece:
     """The instruction for the region of the request, with its conditions. Raises ``PlanDeclined``."""
-    name, is_store = request.dtype.driver, request.direction is Direction.STORE
+    name, is_store = _data_type(request), request.direction is Direction.STORE
     swizzle = swizzle_mode(request.shared_swizzle)
     assert swizzle is not None, "rules refuse others before"
     refused = [
@@ -70,6 +70,10 @@ def plan_packed(request: CopyRequest) -> Piece:
     return Piece([tensor_map], [group], conditions=conditions)
 
 
+def _data_type(request: CopyRequest) -> str:
+    return PACKINGS[request.dtype.bits][request.packing] if request.packing else request.dtype.driver
+
+
 def _tile_problem(request: CopyRequest, span_bytes: int) -> str:
     shape, region = request.shared_shape, request.shared_region
     extents = [extent for extent in request.global_region.extents if extent != 1]
@@ -81,7 +85,7 @@ def _tile_problem(request: CopyRequest, span_bytes: int) -> str:
     # Only the offsets count, not how the layout is written; extents of one element have any stride.
     if any(_stride_of(request.shared_layout, shape, d) not in (None, step) for d, step in enumerate(steps)):
         return "a tile whose rows are not one behind the other"
-    row_bytes = shape[-1] if PACKED_TYPES[request.dtype.driver].has_gaps else shape[-1] * request.dtype.bits // 8
+    row_bytes = shape[-1] if PACKED_TYPES[_data_type(request)].has_gaps else shape[-1] * request.dtype.bits // 8
     if span_bytes > row_bytes and math.prod(shape[:-1]) > 1:
         return f"rows of {row_bytes} B, which the swizzle puts {span_bytes} B apart"
     return ""
