@@ -95,8 +95,8 @@ gpu.module @pointers {
 
 gpu.module @elements {
   gpu.func @kernel(
-      // expected-error@+1 {{kernel parameter 0 is memref<4xi4>, which has i4; needed: an integer of 1, 8, 16, 32, 64, 128 or 256 bits. Use i8}}
-      %a: memref<4xi4>,
+      // expected-error@+1 {{kernel parameter 0 is memref<4xi2>, which has i2; needed: an integer of 1, 8, 16, 32, 64, 128 or 256 bits. Use i8}}
+      %a: memref<4xi2>,
       // expected-error@+1 {{kernel parameter 1 is memref<4xf80>, which has f80; needed: elements that are numbers, or vectors or complex numbers of them. Use f64}}
       %b: memref<4xf80>,
       // expected-error@+1 {{kernel parameter 2 is memref<4xmemref<4xf32>>, which has memref<4xf32>; needed: elements that are numbers, or vectors or complex numbers of them. Use one memref of all the elements}}
