@@ -24,7 +24,7 @@ REFUSED = {
     "f80": "is f80; needed: a memref, a pointer, a number, or a vector, complex number, array or struct of numbers. "
     "Use f64",
     "!llvm.struct<()>": "is !llvm.struct<()>; needed: at least one byte. Drop the parameter",
-    "memref<4xi4>": "is memref<4xi4>, which has i4; needed: an integer of 1, 8, 16, 32, 64, 128 or 256 bits. "
+    "memref<4xi2>": "is memref<4xi2>, which has i2; needed: an integer of 1, 8, 16, 32, 64, 128 or 256 bits. "
     "Use i8 and truncate it in the kernel",
 }
 
