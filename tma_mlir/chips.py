@@ -32,12 +32,14 @@ class Feature(enum.Enum):
     """A property of the descriptor, which an assembler sees only where ``tensormap.replace.tile.swizzle_atomicity``
     changes it: it refuses that for sm_90a and takes it for every later chip that has ``tensormap.replace``. An H200's
     driver refuses to encode them; no driver of a later chip was asked."""
+    PACKED_TYPES = "packed 4- and 6-bit elements"
+    """A property of the descriptor too: ``tensormap.replace.tile.elemtype`` takes them for the same chips."""
     TENSORMAP_REPLACE = "tensormap.replace"
     SETMAXNREG = "setmaxnreg"
     WGMMA = "wgmma"
 
 
-_BLACKWELL = frozenset({Feature.GATHER4, Feature.IM2COL_W, Feature.ATOM_SWIZZLES})
+_BLACKWELL = frozenset({Feature.GATHER4, Feature.IM2COL_W, Feature.ATOM_SWIZZLES, Feature.PACKED_TYPES})
 _SPECIFIC = frozenset({Feature.TENSORMAP_REPLACE, Feature.SETMAXNREG})
 _DATA_CENTRE = frozenset(
     {

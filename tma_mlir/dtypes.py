@@ -34,6 +34,16 @@ class DType:
         return self.bits // 8
 
     @property
+    def packed(self) -> bool:
+        """Narrower than a byte: elements lie in global memory without gaps between them."""
+        return self.bits < 8
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes between neighbours of a shared memref: one for packed elements, as LLVM lays them out."""
+        return 1 if self.packed else self.bytes
+
+    @property
     def is_float(self) -> bool:
         return self.name[0] in "fbt"
 
@@ -65,6 +75,10 @@ def _table() -> dict[str, DType]:
         ("f8E3M4", 8, "UINT8", ml_dtypes.float8_e3m4, ""),
         ("f8E4M3", 8, "UINT8", ml_dtypes.float8_e4m3, ""),
         ("f8E8M0FNU", 8, "UINT8", ml_dtypes.float8_e8m0fnu, "float8_e8m0fnu"),
+        ("i4", 4, "16U4_ALIGN8B", ml_dtypes.int4, ""),
+        ("f4E2M1FN", 4, "16U4_ALIGN8B", ml_dtypes.float4_e2m1fn, ""),
+        ("f6E2M3FN", 6, "16U6_ALIGN16B", ml_dtypes.float6_e2m3fn, ""),
+        ("f6E3M2FN", 6, "16U6_ALIGN16B", ml_dtypes.float6_e3m2fn, ""),
     ]
     return {name: DType(name, bits, driver, np.dtype(numpy), torch) for name, bits, driver, numpy, torch in rows}
 
@@ -110,6 +124,26 @@ DRIVER_TYPES: dict[str, DriverType] = {
     )
 }
 """The un-packed ``CUtensorMapDataType`` by suffix, in the driver's order: the first is 0 (driver API)."""
+@dataclass(frozen=True)
+class PackedType:
+    """A packed ``CUtensorMapDataType``: elements of ``bits`` without gaps in global memory. ``has_gaps``: sixteen of
+    them take 16 bytes of shared memory, those that they do not fill left over; without gaps they lie there as in
+    global memory. The mbarrier counts the bytes of global memory (CUTLASS counts so; not measured)."""
+
+    bits: int
+    has_gaps: bool
+
+
+PACKED_TYPES: dict[str, PackedType] = {
+    "16U4_ALIGN8B": PackedType(4, False),
+    "16U4_ALIGN16B": PackedType(4, True),
+    "16U6_ALIGN16B": PackedType(6, True),
+}
+"""By suffix, in the driver's order: the first is 13 (driver API)."""
+PACKINGS = {4: {"8B": "16U4_ALIGN8B", "16B": "16U4_ALIGN16B"}, 6: {"16B": "16U6_ALIGN16B"}}
+"""Data type by width of the elements and by the bytes of shared memory that sixteen of them take up."""
+
+
 DRIVER_BYTES: dict[str, int] = {name: each.numpy.itemsize for name, each in DRIVER_TYPES.items()}
 """Bytes of an element."""
 DRIVER_FLOATS = frozenset(name for name in DRIVER_TYPES if "FLOAT" in name)

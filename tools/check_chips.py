@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 
 import checkout  # noqa: F401
-from tma_mlir.compile.assemble import AssemblerError, assemble
 
+from tma_mlir.assembler import AssemblerError, assemble
 from tma_mlir.chips import CHIPS, Chip, Feature
 
 PTX_VERSION = "9.0"
@@ -74,10 +74,13 @@ FEATURES: dict[Feature, tuple[str, ...]] = {
     Feature.SETMAXNREG: ("setmaxnreg.inc.sync.aligned.u32 40;",),
     Feature.WGMMA: ("wgmma.fence.sync.aligned;",),
 }
-"""PTX that a chip with the feature assembles, and one without refuses. Two more are asked in another way: multicast at
-full speed is where there is no warning, and atom swizzles show where the chip has ``tensormap.replace``."""
+"""PTX that a chip with the feature assembles, and one without refuses. Others are asked in another way: multicast at
+full speed is where there is no warning, and what descriptors can say shows where the chip has ``tensormap.replace``."""
 
-SWIZZLE_ATOMS = "tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%g], 1;"
+REPLACED = {
+    Feature.ATOM_SWIZZLES: "tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%g], 1;",
+    Feature.PACKED_TYPES: "tensormap.replace.tile.elemtype.global.b1024.b32 [%g], 15;",
+}
 
 STATIC_BYTES = 48 * 1024
 """Static shared memory that every target takes. Those of one architecture alone (``sm_90a``) take as much as a block
@@ -105,8 +108,8 @@ def verdicts(assembler: str, chip: Chip) -> Iterator[tuple[str, bool, bool]]:
     quiet = "substantially reduced performance" not in (answer(assembler, chip, EVERYWHERE["multicast"]) or "")
     yield Feature.FAST_MULTICAST.value, chip.has(Feature.FAST_MULTICAST), quiet
     if chip.has(Feature.TENSORMAP_REPLACE):
-        found = answer(assembler, chip, SWIZZLE_ATOMS) is not None
-        yield Feature.ATOM_SWIZZLES.value, chip.has(Feature.ATOM_SWIZZLES), found
+        for feature, body in REPLACED.items():
+            yield feature.value, chip.has(feature), answer(assembler, chip, body) is not None
     use = "st.shared.b32 [%s], %c;"  # else the variable goes
     if answer(assembler, chip, use, STATIC_BYTES + 1) is not None:
         yield "shared bytes", True, answer(assembler, chip, use, chip.shared_bytes) is not None

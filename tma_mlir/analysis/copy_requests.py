@@ -12,6 +12,7 @@ from mlir import ir
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import MemRef, read_memref
+from ..dialect.packed import PACKING
 from ..dialect.plan_attr import PLAN
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.regions import shared_sizes
@@ -36,7 +37,7 @@ _PROMOTIONS = {each.bytes: each for each in L2Promotion}
 PLANNED_WITH = frozenset(
     ("operandSegmentSizes", "static_source_offsets", "static_destination_offsets", "sizes", "source_layout",
      "destination_layout", "swizzle", "oob", "in_bounds", "l2_promotion", "variant", "explicit", "padding_is_scratch",
-     "tf32", "reduce", "cta_group", "mode", "im2col", PLAN)
+     "tf32", "reduce", "cta_group", "mode", "im2col", PACKING, PLAN)
 )  # fmt: skip
 """Attributes whose meaning other fields of a ``CopyRequest`` hold; all others become its ``options``."""
 
@@ -106,7 +107,7 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
     assert inner_sizes is not None, "tile-verify admits only sizes that fit"
     shared_shape = tuple(extent for extent in shared.shape if extent is not None)
     shared_name, global_name = ("destination", "source") if is_load else ("source", "destination")
-    shared_layout, swizzle = _shared_layout(attributes, shared_name, shared, shared_shape, element.bytes)
+    shared_layout, swizzle = _shared_layout(attributes, shared_name, shared, shared_shape, element.tile_bytes)
     global_shape, global_layout = _global_layout(attributes, global_name, global_, assume)
 
     oob = ir.StringAttr(attributes["oob"]).value if "oob" in attributes else "zero"
@@ -127,7 +128,7 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
         shared_layout=shared_layout,
         shared_region=shared_region,
         shared_swizzle=swizzle,
-        shared_base_alignment_bytes=placement(tile, element.bytes).known_alignment_bytes,
+        shared_base_alignment_bytes=placement(tile, element.tile_bytes).known_alignment_bytes,
         shared_padding_is_scratch="padding_is_scratch" in attributes,
         oob_fill=OobFill.NAN if oob == "nan" else OobFill.ZERO,
         in_bounds="in_bounds" in attributes,
@@ -136,6 +137,7 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
         multicast=copy.multicast_mask is not None,
         variant=Variant(ir.StringAttr(attributes["variant"]).value) if "variant" in attributes else default_way,
         chip=chip,
+        packing=ir.StringAttr(attributes[PACKING]).value if PACKING in attributes else None,
         options=options_of(copy),
         **by_mode,
     )

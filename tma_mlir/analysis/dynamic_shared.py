@@ -29,5 +29,5 @@ def dynamic_shared_bytes(function: ir.Operation) -> int | None:
         if start is None or memref is None or None in memref.shape or memref.element not in DTYPES:
             return None
         count = math.prod(extent for extent in memref.shape if extent is not None)
-        end = max(end, start + count * DTYPES[memref.element].bytes)
+        end = max(end, start + count * DTYPES[memref.element].tile_bytes)
     return end

@@ -36,7 +36,7 @@ def mma_step_errors(function: ir.Operation) -> Iterator[TileError]:
         tile = _described(mma.operands[1].type)
         if tile is None:
             continue
-        row_bytes = (tile.shape[0] or 0) * DTYPES[tile.element].bytes if tile.element in DTYPES else 0
+        row_bytes = (tile.shape[0] or 0) * DTYPES[tile.element].tile_bytes if tile.element in DTYPES else 0
         if row_bytes <= WGMMA_STEP_BYTES:
             continue
         steps = row_bytes // WGMMA_STEP_BYTES
@@ -190,4 +190,4 @@ def _shared_bytes(type_: ir.Type) -> int:
     memref = read_memref(type_)
     if memref is None or memref.space != "shared" or None in memref.shape or memref.element not in DTYPES:
         return 0
-    return math.prod(extent for extent in memref.shape if extent is not None) * DTYPES[memref.element].bytes
+    return math.prod(extent for extent in memref.shape if extent is not None) * DTYPES[memref.element].tile_bytes

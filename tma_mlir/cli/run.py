@@ -106,6 +106,7 @@ def _execute(
 ) -> int:
     import numpy as np
 
+    from ..compile.compiler import CompileError
     from ..run import execute
     from ..run.reference import copy_arguments
     from ..runtime.errors import ArgumentTypeError, DescriptorError, RuntimeFault
@@ -124,7 +125,7 @@ def _execute(
             execute.run_gpu(compiled, signature, values)
         else:
             run_with_options(options, compiled.texts["lowered"], signature, values, compiled.chip)
-    except (execute.RunError, RuntimeFault, ArgumentTypeError, DescriptorError, SimulationError) as error:
+    except (CompileError, execute.RunError, RuntimeFault, ArgumentTypeError, DescriptorError, SimulationError) as error:
         raise Failure(_prefixed(str(error))) from None
     for index, path in outputs.items():
         np.save(path, np.ascontiguousarray(values[index]))

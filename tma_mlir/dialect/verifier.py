@@ -19,6 +19,7 @@ from ..plan.tensor_map import L2Promotion
 from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from .copy_modes import global_offset_count, im2col_problem, mode_of, mode_problems, size_count
 from .memrefs import MemRef, read_memref
+from .packed import PACKING, packed_problems
 from .regions import shared_sizes
 from .tile import DYNAMIC, CopyAsyncOp
 
@@ -45,6 +46,8 @@ def problems(op: CopyAsyncOp) -> list[str]:
     elif source.element not in DTYPES:
         known = ", ".join(DTYPES)
         found.append(f"does not know the element type {source.element}. It knows {known}")
+    elif not found:
+        found += packed_problems(op, dtype(source.element))
     if not found:
         found += _count_problems(op, source, destination)
     if found:
@@ -198,6 +201,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "assume": _assume,
     "mode": _one_of(*InstructionMode),
     "im2col": im2col_problem,
+    PACKING: _one_of("8B", "16B"),
     "plan": _plan,
 }
 """Attributes that a copy may leave out, with the check of each (IRDL can declare required ones only)."""

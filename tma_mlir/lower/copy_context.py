@@ -75,7 +75,7 @@ class CopyContext:
 
     @functools.cached_property
     def element_bytes(self) -> int:
-        return dtype(self.tile_layout.element).bytes
+        return dtype(self.tile_layout.element).tile_bytes
 
     @functools.cached_property
     def offsets(self) -> dict[str, ir.Value]:

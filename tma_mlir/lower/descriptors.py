@@ -26,7 +26,8 @@ def nvgpu_says(map_: TensorMap, element: str) -> bool:
     They take the memref's own element type, four swizzles, an inner box of exactly the swizzle's span, and dense boxes.
     """
     return (
-        map_.im2col is None
+        map_.data_type in DRIVER_TYPES
+        and map_.im2col is None
         and dtype(element).driver == map_.data_type
         and element not in OTHER_MLIR_WIDTH
         and map_.swizzle in _SWIZZLES
@@ -35,12 +36,17 @@ def nvgpu_says(map_: TensorMap, element: str) -> bool:
     )
 
 
+def _element(map_: TensorMap) -> str:
+    """The element of a memref that stands for the map's; bytes for packed ones, which nvgpu's types do not have."""
+    return DRIVER_TYPES[map_.data_type].mlir if map_.data_type in DRIVER_TYPES else "i8"
+
+
 def descriptor_type(map_: TensorMap, element: str) -> ir.Type:
     """``!nvgpu.tensormap.descriptor`` for ``map_``; the box in memref order.
 
     Where nvgpu cannot describe the map the type still names its box, and only nvvm operations use it.
     """
-    kind = element if nvgpu_says(map_, element) else DRIVER_TYPES[map_.data_type].mlir
+    kind = element if nvgpu_says(map_, element) else _element(map_)
     box = "x".join(map(str, reversed(map_.box)))
     swizzle = _SWIZZLES.get(map_.swizzle, "none")
     promotion = map_.l2_promotion

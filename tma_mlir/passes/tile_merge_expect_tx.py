@@ -129,7 +129,7 @@ def transaction_bytes(copy: CopyAsyncOp, plans: PlanReader) -> int:
     memref = read_memref(copy.source.type)
     assert memref is not None
     if not planned:
-        return math.prod(copy.sizes) * dtype(memref.element).bytes
+        return math.prod(copy.sizes) * dtype(memref.element).bits // 8
     # A plan covers the part that one CTA of the cluster issues; all parts arrive here.
     parts = ir.IntegerAttr(attributes["cluster_split"]).value if "cluster_split" in attributes else 1
     return planned * parts

@@ -156,7 +156,7 @@ def _announcement_problem(copy: CopyAsyncOp, plan: CopyPlan) -> str | None:
     """A caller that announces the bytes itself announces those of the sizes; a plan must not complete others."""
     if not plan.transaction_bytes or "expect_tx" in copy.operation.attributes:
         return None
-    region = plan.request.dtype.bytes * math.prod(plan.request.global_region.extents)
+    region = plan.request.dtype.bits * math.prod(plan.request.global_region.extents) // 8
     if plan.transaction_bytes == region:
         return None
     return (

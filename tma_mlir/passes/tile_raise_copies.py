@@ -135,6 +135,9 @@ def _why_not_tma(copy: CopyAsyncOp, target: str) -> list[str]:
     if shared_root(tile)[0] not in ("global", "dynamic", "attribution"):
         return ["where its shared memory is reserved, and how it is aligned, is not seen"]
     request = copy_request(copy, target)
+    if request.dtype.packed:
+        bits = request.dtype.bits
+        return [f"it moves elements of {bits} bits in a byte each, which a tile.copy_async takes for packed"]
     try:
         plan = plan_copy(request)
         if plan.variant.by_threads:

@@ -61,6 +61,12 @@ def _mark_scratch(function: ir.Operation) -> None:
 
 def _replace(copy: CopyAsyncOp, name: str) -> None:
     request = copy_request(copy, DEFAULT_CHIP)
+    if request.dtype.packed:
+        raise TileError(
+            copy.operation.location,
+            f"'tile.copy_async' op copies packed elements ({request.dtype}), which are not simulated: what chips do "
+            "with them was not measured. Compile the kernel with tma-opt or tma_mlir.compile, or copy the bytes as i8",
+        )
     is_load = copy.mbarrier is not None
     tensor, tile = (copy.source, copy.destination) if is_load else (copy.destination, copy.source)
     global_starts, shared_starts = (

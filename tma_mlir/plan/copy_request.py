@@ -114,6 +114,8 @@ class CopyRequest:
     chip: str = field(default=DEFAULT_CHIP, metadata={ALWAYS: True})
     kind: Tile | Gather | Im2colWalk = Tile()
     """How the global side is addressed."""
+    packing: str | None = None
+    """Of packed elements: bytes of shared memory that sixteen take up, a key of ``dtypes.PACKINGS``; None: as usual."""
     options: tuple[tuple[str, str], ...] = ()
     """What else the caller said of the copy, as (name, text): it leads to no other plan, but a plan is made for it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -85,9 +86,7 @@ def _headline(plan: CopyPlan) -> str:
 
 def _copy_text(request: CopyRequest) -> str:
     region = request.global_region
-    size = request.dtype.bytes
-    for extent in region.extents:
-        size *= extent
+    size = request.dtype.bits * math.prod(region.extents) // 8
     start = ", ".join(map(str, region.starts))
     what = request.reduction or request.direction.value
     if isinstance(request.kind, Gather):

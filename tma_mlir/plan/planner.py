@@ -21,6 +21,7 @@ from .findings import Finding, Status
 from .gather import plan_gather
 from .im2col import plan_im2col
 from .modes import CopyModes, cut_request, even_parts
+from .packed import plan_packed
 from .tensor_map import TensorMap
 from .tensor_search import Piece, plan_piece
 from .threads import plan_cp_async, plan_simt
@@ -68,6 +69,8 @@ def _planned(request: CopyRequest) -> CopyPlan:
     check_request(request)
     if 0 in request.global_region.extents:
         return CopyPlan(Variant.EMPTY, request)
+    if request.dtype.packed:
+        return _plan_alone(request, plan_packed)
     if isinstance(request.kind, Gather | Im2colWalk):
         return _plan_row_mode(request)
     if request.variant in _ONE_WAY:
@@ -103,8 +106,14 @@ def _plan_explicit_copy(request: CopyRequest) -> CopyPlan:
 
 def _plan_row_mode(request: CopyRequest) -> CopyPlan:
     """Gathers, scatters and im2col copies, which no other way can make."""
-    conditions = [rules.way_of_mode(request.variant), *_request_conditions(request)]
-    piece = plan_gather(request) if isinstance(request.kind, Gather) else plan_im2col(request)
+    way = rules.way_of_mode(request.variant)
+    return _plan_alone(request, plan_gather if isinstance(request.kind, Gather) else plan_im2col, way)
+
+
+def _plan_alone(request: CopyRequest, plan: Callable[[CopyRequest], Piece], *first: Condition) -> CopyPlan:
+    """A copy that nothing but ``plan`` can make."""
+    conditions = [*first, *_request_conditions(request)]
+    piece = plan(request)
     conditions += piece.conditions
     for tensor_map in piece.maps:
         conditions += map_conditions(tensor_map, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from ..dtypes import DRIVER_BYTES
+from ..dtypes import DRIVER_BYTES, PACKED_TYPES
 from ..layout.expr import Expr
 from ..layout.swizzle import Swizzle
 from .hashing import hash_once
@@ -80,8 +80,14 @@ class TensorMap:
         return DRIVER_BYTES[self.data_type]
 
     @property
+    def element_bits(self) -> int:
+        """Of an element in global memory."""
+        packed = PACKED_TYPES.get(self.data_type)
+        return packed.bits if packed else 8 * self.element_bytes
+
+    @property
     def inner_box_bytes(self) -> int:
-        return self.box[0] * self.element_bytes
+        return self.box[0] * self.element_bits // 8
 
     @property
     def transaction_bytes(self) -> int:
@@ -91,7 +97,7 @@ class TensorMap:
         count = self.box[0]
         for extent, step in zip(self.box[1:], self.element_strides[1:], strict=True):
             count *= -(-extent // step)
-        return count * self.element_bytes
+        return count * self.element_bits // 8
 
     @property
     def row_pitch_bytes(self) -> int:

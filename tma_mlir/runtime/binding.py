@@ -73,6 +73,11 @@ def _memory(given: Any, stream: int) -> Value:
 
 def memref_problems(argument: MemRefArgument, array: ArrayView) -> list[str]:
     """What keeps ``array`` from being passed as ``argument``, each with the value and the remedy."""
+    if argument.dtype.packed:
+        return [
+            f"packed elements ({argument.dtype}), which the launcher does not pass: what the driver makes of them was "
+            "not measured. Copy the bytes as i8, or launch the cubin yourself"
+        ]
     problems = []
     if not accepts(argument.dtype, array):
         problems.append(

@@ -32,6 +32,9 @@ def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: An
         raise SimulationError(
             "arguments", f"argument {index} is a tensor; give a NumPy array, not {type(value).__name__}"
         )
+    if spec.dtype.packed:
+        found = f"argument {index} has packed elements ({spec.dtype}), which are not simulated"
+        raise SimulationError("arguments", found)
     size = value.dtype.itemsize
     if size != spec.dtype.numpy.itemsize:
         raise SimulationError(

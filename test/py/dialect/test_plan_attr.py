@@ -34,6 +34,7 @@ from tma_mlir.plan import (
     TensorMap,
     ThreadPlan,
     Variant,
+    plan_copy,
 )  # fmt: skip
 from tma_mlir.plan.explain import EXPLANATION, plan_data
 from tma_mlir.plan.tensor_map import L2Promotion, OobFill
@@ -109,6 +110,18 @@ def test_any_text_and_any_symbol_round_trip(needed, remedy, option, name, low, h
     )
     assert attribute_trip(plan) == plan
     assert json_trip(to_data(plan)) == plan
+
+
+@pytest.mark.parametrize(("element", "packing"), [("i4", None), ("f4E2M1FN", "16B"), ("f6E3M2FN", "16B")])
+def test_plans_of_packed_elements_round_trip(element, packing):
+    request = replace(
+        REQUEST, dtype=dtype(element), packing=packing, chip="sm_100a", global_shape=(64, 512),
+        global_layout=row_major((64, 512)), global_region=Region((ROW, 128), (8, 128)), shared_shape=(8, 128),
+        shared_layout=row_major((8, 128)), shared_region=Region((0, 0), (8, 128)),
+    )  # fmt: skip
+    plan = plan_copy(request)
+    assert attribute_trip(plan) == replace(plan, findings=())
+    assert plan.request == request
 
 
 def test_plans_of_all_examples_round_trip():

@@ -14,7 +14,7 @@ CASES = {
     "known_on_host": ((4, Expr.of(Symbol("n"))), (Expr.of(Symbol("row", host=False)),)),
     "common_pieces": ("", "pieces of 3 and 2 elements"),
     "rank": (5, 6),
-    "data_type": ("BFLOAT16", "16U4_ALIGN8B"),
+    "data_type": ("16U4_ALIGN8B", "FLOAT8"),
     "interleave": ("none", "16b"),
     "global_address_alignment": ((32, 16), (8, 16)),
     "global_dimension": ((1 << 32, 0), (0, 0)),
@@ -78,6 +78,19 @@ CASES = {
     "im2col_wide_pixels": (("w_128", 128), ("w_128", 64)),
     "im2col_wide_halo": (0, 2),
     "im2col_wide_direction": (False, True),
+    # The driver API's text on the packed types; not measured.
+    "packed_supported": (("sm_120", "16U4_ALIGN8B"), ("sm_90a", "16U4_ALIGN8B")),
+    "packed_way": ("auto", "simt"),
+    "packed_mode": ("tile", "gather4"),
+    "packed_direction": (("16U6_ALIGN16B", True), ("16U4_ALIGN16B", True)),
+    "packed_tile": ("", "part of a tile"),
+    "packed_box": ((128, "16U6_ALIGN16B"), (64, "16U4_ALIGN16B")),
+    "packed_dimension": ((2, "16U4_ALIGN8B"), (64, "16U4_ALIGN16B")),
+    "packed_pitch": ((128, 6, 32), (64, 6, 32)),  # 96 and 48 bytes
+    "packed_address": ((64, 4, 32), (32, 4, 32)),  # 32 and 16 bytes
+    "packed_start": ((32, "16U4_ALIGN8B"), (64, "16U6_ALIGN16B")),
+    "packed_store_end": (64, 48),
+    "packed_swizzle": ((Swizzle.B128_ATOM_64B, "16U6_ALIGN16B", True), (Swizzle.B128_ATOM_64B, "16U6_ALIGN16B", False)),
 }
 ONE_TUPLE = {"known_on_host", "equal_ranks"}
 

@@ -9,4 +9,5 @@ from .encoding import *
 from .execution import *
 from .explicit import *
 from .other_ways import *
+from .packed import *
 from .row_modes import *

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...chips import DEFAULT_CHIP, Feature, chip_has, shared_bytes
-from ...dtypes import DRIVER_BYTES, DRIVER_FLOATS
+from ...dtypes import DRIVER_BYTES, DRIVER_FLOATS, PACKED_TYPES
 from ...hardware import MAX_BOX_EXTENT, MAX_RANK, MAX_STRIDE_BYTES
 from ...layout.expr import Expr
 from ...layout.swizzle import Swizzle
@@ -13,6 +13,7 @@ from ..copy_plan import Condition
 from ..findings import Status
 from ..tensor_map import OobFill, TensorMap
 from .answers import Answer, Value, holds, multiple, rule, within
+from .packed import packed_conditions
 from .row_modes import im2col_conditions
 
 
@@ -32,10 +33,9 @@ def rank(count: int) -> Answer:
 
 @rule
 def data_type(name: str) -> Answer:
-    """The element type is one of the 13 un-packed ``CUtensorMapDataType`` (driver API); packed 4/6-bit types are not
-    planned."""
-    known = ", ".join(DRIVER_BYTES)
-    return holds(name in DRIVER_BYTES, f"data type {name}", f"one of {known}", "Copy it as UINT8.")
+    """The element type is a ``CUtensorMapDataType`` (driver API)."""
+    known = (*DRIVER_BYTES, *PACKED_TYPES)
+    return holds(name in known, f"data type {name}", f"one of {', '.join(known)}", "Copy it as UINT8.")
 
 
 @rule
@@ -178,10 +178,12 @@ def encode_conditions(
         found += [box_dimension(extent, index) for index, extent in enumerate(box)]
     else:
         found += im2col_conditions(im2col, tensor_map.dims, box, swizzle, chip)
+    if name in PACKED_TYPES:
+        found += packed_conditions(tensor_map, chip)
     found += [element_stride(step, index) for index, step in enumerate(strides)]
     if all(condition.finding.status is not Status.DISPROVEN for condition in found):
         inner = tensor_map.inner_box_bytes
         steps = strides if im2col is None else (1, 1)
-        found += [box_size(box, steps, tensor_map.element_bytes, chip), inner_box_bytes(inner)]
+        found += [box_size(box, steps, -(-tensor_map.element_bits // 8), chip), inner_box_bytes(inner)]
         found.append(swizzle_inner_box(inner, Swizzle(swizzle)))
     return found

@@ -257,6 +257,25 @@ gpu.module @atom_swizzles {
 
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 
+gpu.module @packed {
+  memref.global "private" @tile : memref<8x128xf4E2M1FN, #gpu.address_space<workgroup>>
+  gpu.func @kernel(%tensor: memref<64x512xf4E2M1FN>) kernel {
+    %c0 = arith.constant 0 : index
+    %tile = memref.get_global @tile : memref<8x128xf4E2M1FN, #gpu.address_space<workgroup>>
+    %barrier = nvgpu.mbarrier.create -> !barrier
+    // lacks-packed-types-error@+1 {{16U4_ALIGN16B on CHIP; needed: one of sm_100, sm_100a, sm_100f, sm_103, sm_103a, sm_103f, sm_110, sm_110a, sm_110f, sm_120, sm_120a, sm_120f, sm_121, sm_121a, sm_121f (rule: packed supported)}}
+    "tile.copy_async"(%tensor, %tile, %barrier, %c0) {packing = "16B", sizes = array<i64: 8, 128>,
+      static_source_offsets = array<i64: 8, 128>, static_destination_offsets = array<i64: 0, 0>, expect_tx,
+      operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>
+    } : (memref<64x512xf4E2M1FN>, memref<8x128xf4E2M1FN, #gpu.address_space<workgroup>>, !barrier, index) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
+
 gpu.module @tensormap_replace {
   memref.global "private" @tile : memref<8x64xbf16, #gpu.address_space<workgroup>>
   gpu.func @kernel(%tensor: memref<64x512xbf16>, %mask: i16, %address: i64, %scratch: memref<128xi8>) kernel
