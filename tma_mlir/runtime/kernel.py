@@ -24,6 +24,7 @@ from .module import Module, allow_cluster, allow_shared
 from .placement import choose_device, choose_stream, other_streams
 from .specialise import Specialisation, specialise
 from .staging import Staging
+from .streams import DRIVER_STREAMS
 
 LAUNCHERS = 64
 """Combinations of grid and block a kernel keeps launchers for, oldest out first."""
@@ -143,17 +144,26 @@ class Kernel:
         # A stream of another GPU moves the launch there.
         if known is not None and (stream is None or self._one_device):
             try:
-                prepared = known.prepared.get(known.key(extent, block, *arguments))
+                key = known.key(extent, block, *arguments)
+                prepared = known.prepared.get(key)
             except UNREADABLE:
-                prepared = None  # not the types of the launch before
+                key = prepared = None
             if prepared is None:
-                known = self._known.get(tuple(map(type, arguments)))
+                of_types = self._known.get(tuple(map(type, arguments)))
+                if of_types is not known:  # not the types of the launch before
+                    key, known = None, of_types
                 if known is not None:
                     self._last = known
-                    prepared = known.find(extent, block, arguments)
+                    prepared = known.find(key, extent, block, arguments)
             if prepared is not None and known is not None:
                 handle = known.current_stream(prepared.device) if stream is None else streams.handle_of(stream)
-                self._repeat(prepared, streams.DRIVER_STREAMS[handle])
+                driver_stream = DRIVER_STREAMS[handle]
+                direct = self._one_device or driver.current_device() == prepared.device
+                if direct and prepared.issue(driver_stream, prepared.address, 0)[0] == 0:
+                    return
+                # This thread may have no context of the device yet. Whatever else is wrong comes again.
+                with driver.current(prepared.device):
+                    self._issue(prepared, driver_stream)
                 return
         self._launch(grid, block, arguments, stream, cluster, shared_memory, attributes, extent)
 
@@ -177,11 +187,13 @@ class Kernel:
             special = specialise(self.signature, self._module.function(ordinal), shape, values)
         prepared = special.prepare(_addresses(values, arguments))
         assert prepared is not None  # these addresses were checked
-        self._one_device = driver.device_count() == 1
-        known = streams.DRIVER_STREAMS[order.stream]
+        known, direct = DRIVER_STREAMS[order.stream], driver.device_count() == 1 and not self._debug
 
         def run(_alive: Any = (arguments, values)) -> None:
-            self._repeat(prepared, known)
+            if direct and prepared.issue(known, prepared.address, 0)[0] == 0:
+                return
+            with driver.current(ordinal):
+                self._issue(prepared, known)
 
         return run
 
@@ -252,7 +264,7 @@ class Kernel:
                 special = specialise(self.signature, self._module.function(ordinal), shape, values)
                 prepared = special.prepare(_addresses(values, arguments))
                 assert prepared is not None  # these addresses were checked
-                known = streams.DRIVER_STREAMS[order.stream]
+                known = DRIVER_STREAMS[order.stream]
                 self._issue(prepared, known)
                 if on_host:
                     self._wait(prepared, known)
@@ -315,17 +327,6 @@ class Kernel:
             launcher = self._launchers.get((extent, block))
             if launcher is not None:
                 native.teach(launcher, self.signature, special, arguments, self._static_scalars, self._one_device)
-
-    def _repeat(self, prepared: Prepared, stream: Any) -> None:
-        """A launch that was done before; a thread without a context of the device gets it for the launch."""
-        if not self._debug and (self._one_device or driver.current_device() == prepared.device):
-            result = prepared.issue(stream, prepared.address, 0)[0]
-            if result == 0:
-                return
-            if result.name not in ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_INVALID_HANDLE"):
-                raise CudaError("cuLaunchKernel", result.name, int(result), self._describe(prepared))
-        with driver.current(prepared.device):
-            self._issue(prepared, stream)
 
     def _issue(self, prepared: Prepared, stream: Any) -> None:
         """Launches with the device's context current."""

@@ -46,14 +46,16 @@ class KnownLaunches:
             self.settled[settled] = special
         return True
 
-    def find(self, extent: Any, block: Any, arguments: Sequence[Any]) -> Prepared | None:
+    def find(self, key: tuple | None, extent: Any, block: Any, arguments: Sequence[Any]) -> Prepared | None:
         """The launch for these arguments, with descriptors for their addresses. None if their shapes are new, or
-        something is wrong, which looking at the arguments in full then says."""
+        something is wrong, which looking at the arguments in full then says. ``key``: theirs if it was read already,
+        and has no launch in ``prepared``."""
         try:
-            key = self.key(extent, block, *arguments)
-            found = self.prepared.get(key)
-            if found is not None:
-                return found
+            if key is None:
+                key = self.key(extent, block, *arguments)
+                found = self.prepared.get(key)
+                if found is not None:
+                    return found
             special = self.settled.get((self._keys.places(*arguments), self._keys.static(key)))
             if special is None:
                 return None

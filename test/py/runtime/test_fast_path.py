@@ -12,7 +12,7 @@ from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgume
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import TensorMap
-from tma_mlir.runtime import DescriptorError, Kernel, driver
+from tma_mlir.runtime import CudaError, DescriptorError, Kernel, driver
 from tma_mlir.runtime.known_launches import KnownLaunches
 
 
@@ -95,6 +95,25 @@ def test_another_address_only_replaces_it(launched):
     assert pointers(fake.launches[-1]) == (0x20000, 0x20000)
     assert len(fake.encoded) == 1
     assert fake.replaced[-1] == 0x20000
+
+
+def test_a_tensor_is_read_once(launched):
+    """Reading is most of what a launch through Python costs."""
+    _, kernel = launched
+    reads = []
+    for address in (0x10000, 0x20000, 0x20000):
+        tensor = Tensor(address)
+        tensor.data_ptr = lambda address=address: reads.append(address) or address  # type: ignore[method-assign]
+        kernel.launch(1, None, tensor, 1.0)
+    assert reads == [0x10000, 0x20000, 0x20000]
+
+
+def test_an_error_of_the_driver_is_raised_for_known_launches_too(launched):
+    fake, kernel = launched
+    kernel.launch(1, None, Tensor(0x10000), 1.0)
+    fake.fail["cuLaunchKernel"] = fake.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    with pytest.raises(CudaError, match=r"CUDA_ERROR_OUT_OF_MEMORY.*launch of kernel 'copy' on GPU 0"):
+        kernel.launch(1, None, Tensor(0x10000), 1.0)
 
 
 @pytest.mark.parametrize(
