@@ -14,11 +14,10 @@ from mlir import ir
 from ..dialect.memrefs import MemRef, read_memref
 from ..dtypes import DTYPES
 from ..errors import TileError
+from ..hardware import STATIC_SHARED_BYTES
 from .index_facts import facts_of
 from .ir_access import collect, defining_op, enclosing, function_inputs
 
-MAX_STATIC_SHARED_BYTES = 48 * 1024
-"""What ptxas accepts as static shared memory on every architecture."""
 MBARRIER_BYTES = 8
 RELAXED_ARRIVE_PTX = 86
 """LLVM 22 selects ``mbarrier.arrive.relaxed`` from PTX 8.6 on and aborts before (tried: 80 to 86)."""
@@ -162,18 +161,18 @@ def register_errors(function: ir.Operation) -> Iterator[TileError]:
 
 def static_shared_errors(function: ir.Operation) -> Iterator[TileError]:
     """Static shared memory beyond what ptxas takes."""
-    used = _static_shared(function)
+    used = static_shared(function)
     total = sum(used.values())
-    if total > MAX_STATIC_SHARED_BYTES:
+    if total > STATIC_SHARED_BYTES:
         largest = max(used, key=lambda name: used[name])
         yield TileError(
             function.location,
             f"kernel reserves {total} bytes of static shared memory, {largest} alone {used[largest]}; the limit is "
-            f"{MAX_STATIC_SHARED_BYTES}. Put the tiles into gpu.dynamic_shared_memory with memref.view",
+            f"{STATIC_SHARED_BYTES}. Put the tiles into gpu.dynamic_shared_memory with memref.view",
         )
 
 
-def _static_shared(function: ir.Operation) -> dict[str, int]:
+def static_shared(function: ir.Operation) -> dict[str, int]:
     """Bytes by name of the memrefs in static shared memory that ``function`` uses."""
     sizes: dict[str, int] = {}
     for use in collect(function, ("memref.get_global",)):

@@ -1,7 +1,7 @@
 """What a copy means, element by element: where each one lies in global and in shared memory.
 
 Written from the definition of ``tile.copy_async`` alone (two layouts, a swizzle on addresses, a fill), without tensor
-maps, so that it can judge them.
+maps, so that it can judge them. It restates facts (the NaN pattern) on purpose, as an independent check.
 """
 
 from __future__ import annotations

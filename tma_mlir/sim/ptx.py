@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..abi.types import Type, integer
 from .errors import UnsupportedError
 from .program import Block, Function, Instruction
-from .types import Type, integer
 
 _GUARD = re.compile(r"@(!?)\s*(\$\d+|%?\w+)\s+(.*)", re.S)
 
