@@ -1,5 +1,6 @@
 # `make demo` and `make test` do all of their own set-up: a virtual environment in .venv, re-used until
-# pyproject.toml changes. Needs Python 3.10 to 3.14 with venv and pip, nothing else.
+# pyproject.toml or the C launcher changes. Needs Python 3.10 to 3.14 with venv and pip, nothing else; launches are
+# faster where there is a C compiler.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 python3.10 python; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 15))' 2>/dev/null \
@@ -7,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 p
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+INSTALLED := pyproject.toml setup.py tma_mlir/runtime/native_build.py tma_mlir/runtime/native_launch.c
 WORKERS ?= auto
 PYTEST_FLAGS ?=
 
@@ -27,7 +29,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python bench/compile_time.py
 
-$(READY): pyproject.toml
+$(READY): $(INSTALLED)
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.10 to 3.14 with venv found; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]'

@@ -100,7 +100,7 @@ def _text(source: Source) -> tuple[str, str]:
         return Path(source).read_text(), os.fspath(source)
     operation = getattr(source, "operation", source)
     if not hasattr(operation, "get_asm"):
-        raise TypeError(f"{type(source).__qualname__} is no source: needed: MLIR text, a path or an MLIR module")
+        raise TypeError(f"{type(source).__qualname__} is not a source: needed: MLIR text, a path or an MLIR module")
     # The compiler has its own context; locations go with the text.
     return operation.get_asm(enable_debug_info=True), "-"
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from .chips import chip as known_chip
+
 
 class AssemblerError(RuntimeError):
     """The PTX was not assembled. ``log`` is all that the assembler said, ``chip`` what it was asked for."""
@@ -61,8 +63,10 @@ def assemble(ptx: str, chip: str, *, assembler: str = "nvjitlink", options: Sequ
     Raises ``AssemblerError`` with the assembler's log.
     """
     # nvJitLink 13.5 crashes the process on some malformed names ("sm_9"), so they must not reach it.
-    if not re.fullmatch(r"sm_[1-9][0-9]{1,2}[af]?", chip):
-        raise AssemblerError(f"unknown chip {chip!r}: a name like sm_90a is needed", chip=chip)
+    try:
+        known_chip(chip)
+    except ValueError as error:
+        raise AssemblerError(str(error), chip=chip) from None
     if assembler == "nvjitlink":
         data, log = _with_nvjitlink(ptx.encode(), chip, options)
     else:

@@ -24,6 +24,8 @@ Data = Any
 """``dict[str, Data]``, ``list[Data]``, ``int``, ``str``, ``bool`` or ``None``."""
 
 SYMBOLS = "symbols"
+READ_DTYPE = "read_dtype"
+"""Key of the metadata of a ``DType`` field: what reads its name, where that may be one outside of ``dtypes``."""
 ALWAYS = "always"
 """Key of a field's metadata: true where the field is written although it has its default."""
 Symbols = dict[str, Symbol]
@@ -84,7 +86,7 @@ def _coder(type_: Any) -> _Coder:
     if type_ in (int, str, bool):
         return _exactly(type_)
     if type_ is DType:
-        return _Coder(lambda value, symbols: value.name, _read_dtype)
+        return _dtype_coder(dtype)
     origin, arguments = typing.get_origin(type_), typing.get_args(type_)
     if origin is tuple:
         return _tuple_coder(arguments)
@@ -108,11 +110,14 @@ def _exactly(type_: type) -> _Coder:
     return _Coder(lambda value, symbols: value, read)
 
 
-def _read_dtype(data: Data, symbols: Symbols, place: str) -> DType:
-    try:
-        return dtype(data)
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{place}: {error.args[0]}") from None
+def _dtype_coder(reader: Callable[[str], DType]) -> _Coder:
+    def read(data: Data, symbols: Symbols, place: str) -> DType:
+        try:
+            return reader(data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{place}: {error.args[0]}") from None
+
+    return _Coder(lambda value, symbols: value.name, read)
 
 
 def _label(member: enum.Enum) -> str:
@@ -224,6 +229,10 @@ def _dictionary(data: Data, place: str) -> Mapping[str, Data]:
 _REQUIRED = object()
 
 
+def _field_coder(field: dataclasses.Field, type_: Any) -> _Coder:
+    return _dtype_coder(field.metadata[READ_DTYPE]) if READ_DTYPE in field.metadata else _coder(type_)
+
+
 def _default(field: dataclasses.Field) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
@@ -233,7 +242,7 @@ def _default(field: dataclasses.Field) -> Any:
 def _dataclass_coder(type_: Any) -> _Coder:
     hints = typing.get_type_hints(type_)
     compared = [each for each in dataclasses.fields(type_) if each.compare]
-    fields = [(each.name, _coder(hints[each.name]), _default(each)) for each in compared]
+    fields = [(each.name, _field_coder(each, hints[each.name]), _default(each)) for each in compared]
     always = {each.name for each in compared if each.metadata.get(ALWAYS)}
     coders = {name: coder for name, coder, _ in fields}
     required = [name for name, _, default in fields if default is _REQUIRED]

@@ -13,5 +13,5 @@ def existing_file(text: str) -> Path:
     """A command-line argument that must be a file, for ``argparse``'s ``type``."""
     path = Path(text)
     if not path.is_file():
-        raise argparse.ArgumentTypeError(f"{text} is no file")
+        raise argparse.ArgumentTypeError(f"{text} is not a file")
     return path

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from checkout import existing_file
 from plan_corpus import OutOfScopeError, read_copy
 
+from tma_mlir.chips import DEFAULT_CHIP, shared_bytes
 from tma_mlir.dtypes import DRIVER_BYTES
 from tma_mlir.plan import PlanDeclined, Status, plan_copy, rules
 from tma_mlir.plan.check import check_plan
-from tma_mlir.plan.rules import SHARED_MEMORY_BYTES
 
 TENTH_FROM = 8
 
@@ -72,7 +72,7 @@ def breaks_a_rule(plan: dict, shared: dict) -> bool:
     box = math.prod(plan["box_dims"]) * size if all(isinstance(b, int) for b in plan["box_dims"]) else 0
     strides = [s for s in shared["layout"].get("strides") or () if s != 1]
     stepped = plan["issue_count"] > 1 and any(s * size % 128 for s in strides)
-    return box > SHARED_MEMORY_BYTES or stepped or (isinstance(start, int) and start * size % 16 != 0)
+    return box > shared_bytes(DEFAULT_CHIP) or stepped or (isinstance(start, int) and start * size % 16 != 0)
 
 
 def _driver_name(name: str) -> str:

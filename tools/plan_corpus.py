@@ -18,7 +18,7 @@ DTYPES = {
 
 
 class OutOfScopeError(ValueError):
-    """The row asks for something that is no copy of this project (an unknown option, a packed type)."""
+    """The row asks for something that this project cannot copy (an unknown option, a packed type)."""
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .signature import MemRefArgument, ScalarArgument
+from .signature import Argument, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 
 
-def describe(argument: MemRefArgument | ScalarArgument) -> str:
+def describe(argument: Argument) -> str:
     """``8x256xf16, strides [256, 1]``, or ``i32`` for a scalar."""
     if isinstance(argument, ScalarArgument):
         return str(argument.dtype)
+    if isinstance(argument, PointerArgument):
+        return "an address"
+    if isinstance(argument, ValueArgument):
+        return argument.text
     shape = "x".join(_number(extent) for extent in argument.shape)
     text = f"{shape}x{argument.dtype}" if shape else f"{argument.dtype} (rank 0)"
     return f"{text}, strides [{', '.join(map(_number, argument.strides))}]" if shape else text

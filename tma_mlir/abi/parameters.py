@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .signature import KernelSignature, MemRefArgument
-
-DESCRIPTOR_BYTES = 128
-"""Size of a descriptor, and its alignment (CUDA 13 declares ``CUtensorMap`` so)."""
+from ..dtypes import DTYPES
+from ..hardware import DESCRIPTOR_BYTES
+from .signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 
 WORD_BYTES = 8
+
+ADDRESS = DTYPES["ui64"]
+"""The number that a pointer is."""
 
 
 class Tensor(Protocol):
@@ -26,7 +28,7 @@ class Tensor(Protocol):
 
 
 Bound = Tensor | bytes
-"""A user argument ready to be passed: a tensor's memory, or the bytes of a number."""
+"""A user argument ready to be passed: an array's memory, or the bytes of what goes by value."""
 
 
 def pointer_of(argument: MemRefArgument, tensor: Tensor) -> int:
@@ -65,8 +67,12 @@ def parameter_sizes(signature: KernelSignature) -> list[int]:
     """Bytes of each kernel parameter: descriptors, then the user's arguments as the signature expands them."""
     sizes = [DESCRIPTOR_BYTES] * len(signature.tensor_maps)
     for argument in signature.arguments:
-        if not isinstance(argument, MemRefArgument):
+        if isinstance(argument, ScalarArgument):
             sizes.append(argument.dtype.bytes)
+        elif isinstance(argument, PointerArgument):
+            sizes.append(WORD_BYTES)
+        elif isinstance(argument, ValueArgument):
+            sizes.append(argument.layout.stride)
         elif signature.bare_pointers:
             sizes.append(WORD_BYTES)
         else:

@@ -35,7 +35,7 @@ def to_int(value: Any, dtype: DType) -> int:
     number = value.__index__()
     bits = 1 if dtype.name == "i1" else dtype.bits
     low = 0 if dtype.name.startswith("u") or bits == 1 else -(1 << (bits - 1))
-    high = (1 << bits) - 1
+    high = (1 << (bits - 1 if dtype.name.startswith("s") else bits)) - 1
     if not low <= number <= high:
         raise TypeError(f"{number} does not fit {dtype} ({low} .. {high})")
     return number

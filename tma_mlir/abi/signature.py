@@ -5,18 +5,24 @@ Imports no MLIR: a saved kernel is launched from this alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..codec import READ_DTYPE
 from ..dtypes import DType
 from ..plan.copy_plan import Condition
 from ..plan.tensor_map import TensorMap
+from .elements import element_type
+from .types import Type, parse_type
 
 
 @dataclass(frozen=True)
 class MemRefArgument:
-    """A tensor in global memory. ``shape`` and ``strides`` are in elements, memref order; None is dynamic."""
+    """A tensor in global memory. ``shape`` and ``strides`` are in elements, memref order; None is dynamic.
 
-    dtype: DType
+    ``dtype``: see ``elements.element_type``.
+    """
+
+    dtype: DType = field(metadata={READ_DTYPE: element_type})
     shape: tuple[int | None, ...]
     strides: tuple[int | None, ...]
     offset: int | None = 0
@@ -27,6 +33,28 @@ class ScalarArgument:
     """A number by value. ``index`` arguments are i64."""
 
     dtype: DType
+
+
+@dataclass(frozen=True)
+class PointerArgument:
+    """An address in global memory (``!llvm.ptr``): a number, or an array whose first element's address is passed."""
+
+
+@dataclass(frozen=True)
+class ValueArgument:
+    """What else is passed by value: a vector, complex number, array, struct, or an integer without a ``DType``.
+
+    ``text``: the type as MLIR prints it, which is at once its layout (see ``types.parse_type``).
+    """
+
+    text: str
+
+    @property
+    def layout(self) -> Type:
+        return parse_type(self.text)
+
+
+Argument = MemRefArgument | ScalarArgument | PointerArgument | ValueArgument
 
 
 @dataclass(frozen=True)
@@ -54,7 +82,7 @@ class KernelSignature:
 
     name: str
     tensor_maps: tuple[TensorMapArgument, ...]
-    arguments: tuple[MemRefArgument | ScalarArgument, ...]
+    arguments: tuple[Argument, ...]
     bare_pointers: bool = True
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None

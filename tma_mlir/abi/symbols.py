@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..layout.expr import Expr, Symbol
 from .parameters import Bound, offset_of, strided
-from .signature import KernelSignature, MemRefArgument, TensorMapArgument
+from .signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from .tensor_maps import expressions, mapped
 
 PLANNED = "global"
@@ -45,11 +45,10 @@ def symbol_values(signature: KernelSignature, values: Sequence[Bound]) -> dict[s
     symbols: dict[str, int] = {}
     for index, (argument, value) in enumerate(zip(signature.arguments, values, strict=True)):
         name = argument_name(index)
-        if isinstance(value, bytes):
-            if not argument.dtype.is_float:
-                symbols[name] = int.from_bytes(value, "little", signed=argument.dtype.name[0] != "u")
+        if isinstance(argument, ScalarArgument) and isinstance(value, bytes) and not argument.dtype.is_float:
+            symbols[name] = int.from_bytes(value, "little", signed=argument.dtype.name[0] != "u")
+        if not isinstance(argument, MemRefArgument) or isinstance(value, bytes):
             continue
-        assert isinstance(argument, MemRefArgument)
         for d, (extent, stride) in enumerate(strided(argument, value)):
             symbols[f"{name}.dim{d}"] = extent
             symbols[f"{name}.stride{d}"] = stride

@@ -28,7 +28,7 @@ def async_groups(function: ir.Operation) -> Iterator[Candidate | Kept]:
         if counted:
             yield Kept(group, "a wait of the kernel counts groups (numGroups), and there would be one less")
         elif threads is None:
-            yield Kept(group, "which threads copy what is not known without known_block_size")
+            yield Kept(group, "without known_block_size it is not known which threads copy which piece")
         else:
             yield _group(group, threads)
 
@@ -47,12 +47,12 @@ def _block_size(function: ir.Operation) -> tuple[int, int, int] | None:
 def _group(group: ir.Operation, threads: ThreadIndices) -> Candidate | Kept:
     uses = [use.owner.operation for use in group.results[0].uses]
     if len(uses) != 1 or uses[0].name != _WAIT or uses[0].block != group.block:
-        return Kept(group, "it is not waited for once, beside it")
+        return Kept(group, "it is not waited for exactly once, in the same block")
     copies = [defining_op(token) for token in group.operands]
     found: list[ir.Operation] = []
     for copy in copies:
         if copy is None or copy.name != _COPY or copy.block != group.block or len(list(copy.results[0].uses)) != 1:
-            return Kept(group, "its copies are not all beside it")
+            return Kept(group, "its copies are not all in the same block")
         found.append(copy)
     if reason := why_not_whole_block(group):
         return Kept(group, reason)
@@ -80,7 +80,7 @@ def _box(group: ir.Operation, wait: ir.Operation, copies: list[ir.Operation], th
         return Kept(group, "its copies start at unrelated places")
     sizes = _sizes(source[1], destination[1], first.width)
     if sizes is None:
-        return Kept(group, "the pieces that the threads copy are no box")
+        return Kept(group, "the pieces that the threads copy do not form a box")
     return Candidate(
         group, wait, (wait, group, *copies), first.source, first.destination, source[0], destination[0], sizes
     )

@@ -11,11 +11,14 @@ from ..dtypes import DTYPES
 from .index_facts import facts_of
 from .ir_access import collect, defining_op
 
+SHARED_BYTES = "tile.dynamic_shared_bytes"
+"""Attribute of a kernel: how much dynamic shared memory it is launched with."""
+
 
 def dynamic_shared_bytes(function: ir.Operation) -> int | None:
     """Bytes up to the end of the last ``memref.view`` of ``gpu.dynamic_shared_memory``; 0 without any.
 
-    None when a view's place or extent is not known: the kernel must say ``tile.dynamic_shared_bytes`` itself.
+    None when a view's place or extent is not known: the kernel must say ``SHARED_BYTES`` itself.
     """
     end = 0
     for view in collect(function, ("memref.view",)):

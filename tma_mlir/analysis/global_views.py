@@ -10,10 +10,7 @@ from ..dialect.memrefs import read_memref
 from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import DYNAMIC, CopyAsyncOp
 from .ir_access import attribute_names, block_owner, defining_op, function_inputs
-
-_VIEWS = frozenset(
-    ("memref.cast", "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape", "memref.subview")
-)
+from .memref_views import TYPED_VIEWS
 
 
 def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
@@ -25,7 +22,7 @@ def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
         if op.name == RebaseTensorOp.OPERATION_NAME:
             value = op.operands[0]
             continue
-        if op.name not in _VIEWS:
+        if op.name not in TYPED_VIEWS:
             return None
         memref = read_memref(value.type)
         static = memref is not None and None not in (*memref.shape, *memref.strides, memref.offset)
@@ -40,7 +37,7 @@ def kernel_argument(value: ir.Value) -> ir.BlockArgument | None:
 def viewed_argument(value: ir.Value) -> ir.BlockArgument | None:
     """The block argument that ``value`` is any view of."""
     while (op := defining_op(value)) is not None:
-        if op.name not in _VIEWS:
+        if op.name not in TYPED_VIEWS:
             return None
         value = op.operands[0]
     return ir.BlockArgument(value)
@@ -51,7 +48,7 @@ def rebased_by(value: ir.Value) -> RebaseTensorOp | None:
     while (op := defining_op(value)) is not None:
         if op.name == RebaseTensorOp.OPERATION_NAME:
             return op.opview  # type: ignore[return-value]
-        if op.name not in _VIEWS:
+        if op.name not in TYPED_VIEWS:
             return None
         value = op.operands[0]
     return None

@@ -1,6 +1,6 @@
 """What MLIR 22 lowers to something slow or wrong in kernels at full size, found before it happens.
 
-Each was reproduced on an H200; the numbers in the messages are from there.
+Each was reproduced on an H200; the numbers in the messages are those of docs/hardware.md.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from mlir import ir
 from ..dialect.memrefs import MemRef, read_memref
 from ..dtypes import DTYPES
 from ..errors import TileError
+from ..hardware import STATIC_SHARED_BYTES
 from .index_facts import facts_of
 from .ir_access import collect, defining_op, enclosing, function_inputs
 
-MAX_STATIC_SHARED_BYTES = 48 * 1024
-"""What ptxas accepts as static shared memory on every architecture."""
 MBARRIER_BYTES = 8
 RELAXED_ARRIVE_PTX = 86
 """LLVM 22 selects ``mbarrier.arrive.relaxed`` from PTX 8.6 on and aborts before (tried: 80 to 86)."""
@@ -49,7 +48,7 @@ def mma_step_errors(function: ir.Operation) -> Iterator[TileError]:
             mma.location,
             f"'nvgpu.warpgroup.mma' op takes {steps} steps through a K tile of {row_bytes} bytes, with {first} A and "
             f"{layout} B; MLIR 22 advances its descriptors right for K-contiguous A, N-contiguous B (transposeB) and a "
-            f"K tile of {SWIZZLE_SPAN_BYTES} bytes only. Use such tiles, one K step an operation, or "
+            f"K tile of {SWIZZLE_SPAN_BYTES} bytes only. Use such tiles, one K step per operation, or "
             "nvvm.wgmma.mma_async with descriptors of your own",
         )
 
@@ -71,7 +70,7 @@ def mma_store_warnings(function: ir.Operation) -> Iterator[tuple[ir.Location, st
                 store.location,
                 "'nvgpu.warpgroup.mma.store' op writes 64 rows further down for each warpgroup before the one that "
                 "executes it: MLIR 22 takes rows from the thread's number in the CTA. Let threads 0 to 127 execute it "
-                "(scf.if on thread id < 128), or subtract 64 rows a warpgroup from the memref",
+                "(scf.if on thread id < 128), or subtract 64 rows per warpgroup from the memref",
             )
 
 
@@ -162,18 +161,18 @@ def register_errors(function: ir.Operation) -> Iterator[TileError]:
 
 def static_shared_errors(function: ir.Operation) -> Iterator[TileError]:
     """Static shared memory beyond what ptxas takes."""
-    used = _static_shared(function)
+    used = static_shared(function)
     total = sum(used.values())
-    if total > MAX_STATIC_SHARED_BYTES:
+    if total > STATIC_SHARED_BYTES:
         largest = max(used, key=lambda name: used[name])
         yield TileError(
             function.location,
             f"kernel reserves {total} bytes of static shared memory, {largest} alone {used[largest]}; the limit is "
-            f"{MAX_STATIC_SHARED_BYTES}. Put the tiles into gpu.dynamic_shared_memory with memref.view",
+            f"{STATIC_SHARED_BYTES}. Put the tiles into gpu.dynamic_shared_memory with memref.view",
         )
 
 
-def _static_shared(function: ir.Operation) -> dict[str, int]:
+def static_shared(function: ir.Operation) -> dict[str, int]:
     """Bytes by name of the memrefs in static shared memory that ``function`` uses."""
     sizes: dict[str, int] = {}
     for use in collect(function, ("memref.get_global",)):

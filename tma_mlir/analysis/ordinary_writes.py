@@ -10,6 +10,7 @@ from mlir import ir
 
 from ..dialect.memrefs import read_memref
 from .ir_access import block_owner, collect, defining_op
+from .memref_views import VIEWS
 
 Root = tuple[Any, ...]
 """What reserves a piece of shared memory, comparable. ``("unknown", value)`` may be any of them."""
@@ -39,15 +40,12 @@ _TARGETS: dict[str, int] = {
 
 CALLS = ("func.call", "llvm.call", "llvm.inline_asm", "nvvm.inline_ptx")
 
-_THROUGH = frozenset(
-    (
-        "memref.subview", "memref.reinterpret_cast", "memref.view", "memref.cast", "memref.expand_shape",
-        "memref.collapse_shape", "memref.transpose", "memref.memory_space_cast", "memref.extract_strided_metadata",
-        "memref.extract_aligned_pointer_as_index", "builtin.unrealized_conversion_cast", "llvm.getelementptr",
-        "llvm.extractvalue", "llvm.addrspacecast", "llvm.inttoptr", "llvm.ptrtoint", "llvm.bitcast",
-        "arith.index_cast", "arith.index_castui", "nvvm.mapa",
-    )
-)  # fmt: skip
+_THROUGH = VIEWS | {
+    "memref.transpose", "memref.memory_space_cast", "memref.extract_strided_metadata",
+    "memref.extract_aligned_pointer_as_index", "builtin.unrealized_conversion_cast", "llvm.getelementptr",
+    "llvm.extractvalue", "llvm.addrspacecast", "llvm.inttoptr", "llvm.ptrtoint", "llvm.bitcast",
+    "arith.index_cast", "arith.index_castui", "nvvm.mapa",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ..dialect.memrefs import read_memref
 from ..dialect.tile import DYNAMIC
 from .index_facts import Facts, facts_of, known
 from .ir_access import block_owner, defining_op, enclosing, function_inputs
+from .memref_views import SAME_OFFSET
 
 MAX_ALIGNMENT = 1024
 """Bytes; the period of the 128-byte swizzle, the largest alignment TMA asks for."""
@@ -40,7 +41,7 @@ def placement(tile: ir.Value, element_bytes: int) -> Placement:
             divisor = math.gcd(divisor, _offset_facts(op).divisor * element_bytes)
         elif op.name == "memref.view":
             divisor = math.gcd(divisor, facts_of(op.operands[1]).divisor)
-        elif op.name not in ("memref.cast", "memref.expand_shape", "memref.collapse_shape"):
+        elif op.name not in SAME_OFFSET:
             break
         tile = op.operands[0]
     return Placement(tile, divisor)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from mlir import ir
 
 from .ir_access import block_owner, defining_op, is_kernel
+from .memref_views import VIEWS
 
 _UNIFORM_SOURCES = frozenset(
     ("arith.constant", "index.constant", "gpu.block_id", "gpu.grid_dim", "gpu.block_dim", "gpu.cluster_id",
      "gpu.cluster_block_id", "gpu.dynamic_shared_memory", "memref.get_global", "nvgpu.mbarrier.create")
 )  # fmt: skip
-_DERIVED = frozenset(
-    ("affine.apply", "affine.min", "affine.max", "memref.dim", "memref.subview", "memref.view", "memref.cast",
-     "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape", "memref.extract_strided_metadata")
-)  # fmt: skip
+_DERIVED = VIEWS | {"affine.apply", "affine.min", "affine.max", "memref.dim", "memref.extract_strided_metadata"}
 
 
 def is_uniform(value: ir.Value, depth: int = 64) -> bool:

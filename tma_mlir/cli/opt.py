@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..passes.pipeline import Instrumentation, ParsedPipeline
     from .instrumentation import Timing
 
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     options, flags = parse_arguments(sys.argv[1:] if argv is None else argv)

@@ -58,7 +58,7 @@ def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None
 
 
 def known_passes(flag: str, values: Sequence[str]) -> frozenset[str]:
-    """Names of passes out of ``values`` (each one name or several with commas); ``InputError`` if there is no such."""
+    """Names of passes out of ``values`` (each one name or several with commas); ``InputError`` for an unknown pass."""
     names = frozenset(name.strip() for value in values for name in value.split(","))
     for name in sorted(names):
         if _anchor(name) is None:

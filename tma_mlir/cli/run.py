@@ -13,10 +13,9 @@ from ..sim.command_line import add_options, run_with_options
 from .guard import doing, guarded
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..abi.signature import KernelSignature
     from ..compile.compiler import CompiledModule
+    from ..run.arguments import Value
 
 EMITS = ("plan", "nvgpu", "lowered", "ptx", "cubin")
 
@@ -42,8 +41,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--kernel", metavar="NAME", help="which kernel, where the file has several")
     made.add_argument(
         "--arg", action="append", default=[], metavar="I=VALUE",
-        help="argument I: FILE.npy, zeros, iota, random:SEED, small:SEED (-4 to 4); @64x128 gives dynamic shapes; or a "
-        "number",
+        help="argument I: FILE.npy, zeros, iota, random:SEED, small:SEED (-4 to 4); @64x128 gives dynamic shapes, and "
+        "@64x128xf32 what a pointer points to (0: nothing); or a number; or the numbers of a vector, complex number, "
+        "array or struct in order, as in 1,2.5,3",
     )  # fmt: skip
     made.add_argument("--out", action="append", default=[], metavar="I=FILE.npy", help="write argument I after the run")
     add_options(made)
@@ -101,7 +101,7 @@ def _execute(
     text: str,
     compiled: CompiledModule,
     signature: KernelSignature,
-    values: list[np.ndarray | int | float],
+    values: list[Value],
     outputs: dict[int, Path],
 ) -> int:
     import numpy as np
@@ -123,7 +123,7 @@ def _execute(
         if device == "gpu":
             execute.run_gpu(compiled, signature, values)
         else:
-            run_with_options(options, compiled.texts["lowered"], signature, values)
+            run_with_options(options, compiled.texts["lowered"], signature, values, compiled.chip)
     except (execute.RunError, RuntimeFault, ArgumentTypeError, DescriptorError, SimulationError) as error:
         raise Failure(_prefixed(str(error))) from None
     for index, path in outputs.items():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mlir import ir
 
-from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from ..abi.elements import element_type
+from ..abi.passing import by_value
+from ..abi.signature import Argument, KernelSignature, MemRefArgument, TensorMapArgument
 from ..abi.symbols import for_argument
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_tensor_map
-from ..dtypes import dtype
 
 
 def read_signature(function: ir.Operation) -> KernelSignature:
@@ -40,12 +41,12 @@ def _number(attributes: ir.OpAttributeMap, name: str) -> int:
     return ir.IntegerAttr(attributes[name]).value if name in attributes else 0
 
 
-def _argument(type_: ir.Type) -> MemRefArgument | ScalarArgument:
-    if str(type_).startswith("memref"):
-        memref = read_memref(type_)
-        assert memref is not None, f"kernel argument of type {type_}"
-        return MemRefArgument(dtype(memref.element), memref.shape, memref.strides, memref.offset)
-    return ScalarArgument(dtype("i64" if str(type_) == "index" else str(type_)))
+def _argument(type_: ir.Type) -> Argument:
+    """``tile-check-kernels`` has refused the types that this cannot read."""
+    memref = read_memref(type_)
+    if memref is None:
+        return by_value(str(type_))
+    return MemRefArgument(element_type(memref.element), memref.shape, memref.strides, memref.offset)
 
 
 def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:

@@ -31,7 +31,7 @@ def data_attribute(data: Data, context: ir.Context) -> ir.Attribute:
 
 
 def attribute_data(attribute: ir.Attribute) -> Data:
-    """What ``data_attribute`` was given. ``DataError`` for an attribute that is no such data."""
+    """What ``data_attribute`` was given. ``DataError`` for an attribute of another form."""
     i64 = ir.IntegerType.get_signless(64, attribute.context)
 
     def read(attribute: ir.Attribute) -> Data:

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from mlir import ir
 from mlir.dialects._ods_common import _cext, segmented_accessor
 
+from ..hardware import DESCRIPTOR_BYTES
 from .memrefs import read_memref
 from .tile import _Dialect
-
-DESCRIPTOR_BYTES = 128
 
 
 @_cext.register_operation(_Dialect)
@@ -29,7 +28,7 @@ class RebaseTensorOp(ir.OpView):
     the operation runs again on the same scratch.
 
     All threads of the CTA (``scope = "cta"``, the default) or of the warp (``"warp"``) execute it together. Needs
-    ``tensormap.replace``: sm_90a and other chips with an ``a``.
+    a chip with ``tensormap.replace``, as sm_90a.
     """
 
     OPERATION_NAME = "tile.rebase_tensor"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from mlir import ir
 
 from ..dtypes import DTYPES, dtype
+from ..hardware import REDUCTION_NAMES
 from ..layout.atoms import atom_layout
 from ..plan.enums import InstructionMode, Scope, Variant
 from ..plan.tensor_map import L2Promotion
@@ -171,9 +172,6 @@ def _cache(op: CopyAsyncOp, name: str) -> str | None:
     return None if 0.0 < share <= 1.0 else f"needs a fraction above 0 and up to 1 after the colon, not '{fraction}'"
 
 
-REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-"""What a store can do with the element in memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
-
 CACHE_POLICIES = ("evict_first", "evict_last", "evict_normal", "evict_unchanged")
 """L2 eviction priorities (PTX ISA, createpolicy)."""
 
@@ -193,7 +191,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "expect_tx": _unit,
     "announce_bytes": _bytes,
     "tf32": _unit,
-    "reduce": _one_of(*REDUCTIONS),
+    "reduce": _one_of(*REDUCTION_NAMES),
     "cache": _cache,
     "cta_group": _integer_of(1, 2),
     "cluster_split": _integer_of(2, 4, 8, 16),

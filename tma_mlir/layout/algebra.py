@@ -104,7 +104,7 @@ def slice_modes(
 ) -> tuple[list[tuple[int, Value]], Value]:
     """Elements ``start .. start + extent`` of one dimension: their modes and the offset of the first.
 
-    ``UnevenSliceError`` if they are no single mode nest; ``LayoutError`` if that cannot be told for a symbolic start.
+    ``UnevenSliceError`` if they are not a single nest of modes; ``LayoutError`` if a symbolic start leaves that open.
     """
     if extent == 1 and start == 0:
         return [], 0

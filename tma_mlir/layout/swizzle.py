@@ -37,8 +37,8 @@ ADDRESS_SWIZZLES: dict[Swizzle, AddressSwizzle] = {
 }
 """What each mode does to a shared-memory byte address.
 
-The 16-byte-chunk modes are measured (TMA_HARDWARE.md, execution rule 5); the 32-byte atom follows the driver's text
-("32B chunks within 128B span"). The 8-byte flip is no address XOR of this form, and nobody has measured the 64-byte
+The 16-byte-chunk modes are measured (docs/hardware.md, execution rule 5); the 32-byte atom follows the driver's text
+("32B chunks within 128B span"). The 8-byte flip is not an address XOR of this form, and nobody has measured the 64-byte
 atom: those two are asked for by name.
 """
 

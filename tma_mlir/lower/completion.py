@@ -11,7 +11,7 @@ from .pointers import mbarrier_pointer
 
 
 def announce(context: CopyContext, transaction_bytes: int) -> None:
-    """Arrives on the mbarrier and tells it how many bytes will come."""
+    """Arrives on the mbarrier and announces how many bytes will come."""
     assert context.op.mbarrier is not None
     nvgpu.mbarrier_arrive_expect_tx(context.op.mbarrier, constant(transaction_bytes), context.op.mbarrier_index)
 

@@ -9,26 +9,13 @@ from ..analysis.global_views import rebased_by
 from ..analysis.ir_access import block_owner
 from ..dialect.plan_attr import tensor_map_attribute
 from ..dialect.tile import CreateDescriptorOp
-from ..dtypes import dtype
+from ..dtypes import DRIVER_TYPES, OTHER_MLIR_WIDTH, dtype
 from ..plan import Condition, OobFill, Swizzle, TensorMap
 from .rebase import updated_descriptor
 
-_SWIZZLES = {
-    Swizzle.NONE: "none",
-    Swizzle.B32: "swizzle_32b",
-    Swizzle.B64: "swizzle_64b",
-    Swizzle.B128: "swizzle_128b",
-}
-_L2 = ("none", "l2promo_64b", "l2promo_128b", "l2promo_256b")
-_ELEMENTS = {
-    "UINT8": "i8", "UINT16": "i16", "UINT32": "i32", "INT32": "i32", "UINT64": "i64", "INT64": "i64",
-    "FLOAT16": "f16", "FLOAT32": "f32", "FLOAT64": "f64", "BFLOAT16": "bf16",
-    "FLOAT32_FTZ": "f32", "TFLOAT32": "f32", "TFLOAT32_FTZ": "f32",
-}  # fmt: skip
-
-
-_ODD_WIDTHS = frozenset(("i1", "tf32"))
-"""Types whose width in MLIR (1 and 19 bits) is not that of their storage; nvgpu's verifier counts with the former."""
+_SWIZZLES = {mode: f"swizzle_{mode.label.lower()}" for mode in (Swizzle.B32, Swizzle.B64, Swizzle.B128)}
+_SWIZZLES[Swizzle.NONE] = "none"
+"""nvgpu's names of the swizzles it has."""
 
 
 def nvgpu_says(map_: TensorMap, element: str) -> bool:
@@ -39,7 +26,7 @@ def nvgpu_says(map_: TensorMap, element: str) -> bool:
     return (
         map_.im2col is None
         and dtype(element).driver == map_.data_type
-        and element not in _ODD_WIDTHS
+        and element not in OTHER_MLIR_WIDTH
         and map_.swizzle in _SWIZZLES
         and map_.swizzle.span_bytes in (0, map_.inner_box_bytes)
         and all(step == 1 for step in map_.element_strides)
@@ -51,13 +38,15 @@ def descriptor_type(map_: TensorMap, element: str) -> ir.Type:
 
     Where nvgpu cannot describe the map the type still names its box, and only nvvm operations use it.
     """
-    kind = element if nvgpu_says(map_, element) else _ELEMENTS[map_.data_type]
+    kind = element if nvgpu_says(map_, element) else DRIVER_TYPES[map_.data_type].mlir
     box = "x".join(map(str, reversed(map_.box)))
     swizzle = _SWIZZLES.get(map_.swizzle, "none")
+    promotion = map_.l2_promotion
+    l2promo = f"l2promo_{promotion.bytes}b" if promotion else "none"
     oob = "nan" if map_.oob_fill is OobFill.NAN else "zero"
     return ir.Type.parse(
         f"!nvgpu.tensormap.descriptor<tensor = memref<{box}x{kind}, #gpu.address_space<workgroup>>, "
-        f"swizzle = {swizzle}, l2promo = {_L2[map_.l2_promotion]}, oob = {oob}, interleave = none>"
+        f"swizzle = {swizzle}, l2promo = {l2promo}, oob = {oob}, interleave = none>"
     )
 
 

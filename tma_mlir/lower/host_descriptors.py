@@ -16,15 +16,13 @@ from ..analysis.host_launches import kernel_operands
 from ..analysis.ir_access import attribute_names, function_inputs
 from ..dialect.plan_attr import read_tensor_map
 from ..dialect.tile import CreateDescriptorOp
+from ..dtypes import NVGPU_ENCODES
 from ..errors import TileError
 from ..layout.expr import Expr, exact_div, known_divisor
 from ..plan import TensorMap
 from .copy_context import plan_value
 from .descriptors import nvgpu_says
 from .index_builder import constant, materialize
-
-ELEMENTS = frozenset(("f16", "bf16", "f32", "f64", "i32", "i64", "ui8"))
-"""What convert-nvgpu-to-nvvm can encode; it ends the process on the others."""
 
 
 def pass_from_host(
@@ -47,7 +45,7 @@ def _check(op: CreateDescriptorOp, map_: TensorMap) -> None:
     problem = ""
     if not nvgpu_says(map_, element):
         problem = f"a {map_.data_type} tensor map with swizzle {map_.swizzle.label} on a memref of {element}"
-    elif element not in ELEMENTS:
+    elif element not in NVGPU_ENCODES:
         problem = f"element type {element}, which nvgpu cannot encode"
     elif map_.base_offset_bytes != 0:
         problem = f"a base {map_.base_offset_bytes} bytes into the memref, which upstream's runtime ignores"

@@ -10,8 +10,9 @@ from mlir.dialects import arith, builtin, llvm, memref, nvvm
 
 from ..analysis.ir_access import collect, enclosing
 from ..dialect.memrefs import read_memref
-from ..dialect.rebase_op import DESCRIPTOR_BYTES, RebaseTensorOp
+from ..dialect.rebase_op import RebaseTensorOp
 from ..errors import TileError
+from ..hardware import DESCRIPTOR_BYTES
 from ..layout.expr import Expr
 from ..plan import TensorMap
 from .copy_context import plan_value

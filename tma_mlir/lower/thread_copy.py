@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 from mlir.dialects import arith, llvm, nvvm, scf
 
+from ..hardware import NAN_PATTERN
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import Swizzle, address_swizzle
 from ..plan import CopyRequest, OobFill
@@ -21,9 +22,6 @@ from .pointers import base_pointer, element_pointer
 from .teams import Team, then
 
 Index = int | ir.Value
-
-NAN_PATTERN = 0x7FF7
-"""What TMA writes over every 16 bits of an element for a NaN fill (measured on an H200)."""
 
 
 def emit_thread_copy(

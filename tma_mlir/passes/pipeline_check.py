@@ -88,7 +88,7 @@ _WRONG_ANCHOR = r"restricted to '([^']+)' on a PassManager"
 
 
 def required_anchor(name: str) -> str | None:
-    """The operation MLIR's pass ``name`` runs on, "" if any; None when there is no such pass. Needs a context."""
+    """The operation MLIR's pass ``name`` runs on, "" if on any; None when there is no such pass. Needs a context."""
     from mlir.passmanager import PassManager
 
     try:

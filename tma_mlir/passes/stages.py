@@ -40,10 +40,11 @@ _MERGE = "tile-merge-expect-tx"
 
 def _row(target: str, opt_level: int) -> dict[Stage, tuple[str, ...]]:
     known = chip(target)
+    check = f"tile-check-kernels{{chip={known.name}}}"
     plan = f"tile-plan-copies{{chip={known.name}}}"
     attach = f"nvvm-attach-target{{chip={known.name} features=+ptx{known.ptx} O={opt_level}}}"
     return {
-        Stage.PLAN: ("tile-verify", "tile-check-kernels", plan, _MERGE, "tile-insert-proxy-fences"),
+        Stage.PLAN: ("tile-verify", check, plan, _MERGE, "tile-insert-proxy-fences"),
         Stage.CONVERT: ("convert-tile-to-nvgpu", "tile-descriptor-args"),
         Stage.LOWER: ("tile-lower-kernels",),
         Stage.PTX: (attach, "gpu-module-to-binary{format=isa}"),

@@ -10,9 +10,9 @@ from mlir.dialects import gpu
 
 from ..analysis.ir_access import collect
 from ..assembler import AssemblerError, assemble
-from ..chips import DEFAULT_CHIP
 from ..errors import TileError
-from .registry import Option, Pass
+from .chip_option import chip_option
+from .registry import Pass
 
 _BINARY = 3
 """``gpu::CompilationTarget::Binary``."""
@@ -42,5 +42,5 @@ PASS = Pass(
     "tile-assemble",
     "Assemble the PTX in gpu.binary into cubins, in process.",
     run,
-    options=(Option("chip", str, DEFAULT_CHIP, "architecture to assemble for"),),
+    options=(chip_option("assemble"),),
 )

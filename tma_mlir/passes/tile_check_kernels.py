@@ -13,9 +13,11 @@ from typing import Any
 
 from mlir import ir
 
+from ..analysis.chip_limits import missing_features, shared_memory_errors
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, enclosing
+from ..analysis.kernel_parameters import parameter_errors
 from ..analysis.kernel_traps import (
     RELAXED_ARRIVE_PTX,
     arrive_warnings,
@@ -27,18 +29,23 @@ from ..analysis.kernel_traps import (
 )
 from ..diagnostics import warn
 from ..errors import TileError, TileErrors
+from .chip_option import chip_option, chosen_chip
 from .registry import Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     errors: list[TileError] = []
+    chip = chosen_chip(op, options)
     launches = launches_by_kernel(op)
     for function in collect(op, ("gpu.func",)):
         _add_block_size(function, launches.get(function, ()))
+        errors += parameter_errors(function)
         errors += mma_step_errors(function)
         errors += register_errors(function)
         errors += relaxed_arrive_errors(function, _ptx(function))
         errors += static_shared_errors(function)
+        errors += missing_features(function, chip)
+        errors += shared_memory_errors(function, chip)
         for location, message in (*mma_store_warnings(function), *arrive_warnings(function)):
             warn(location, message)
     if errors:
@@ -69,4 +76,9 @@ def _ptx(function: ir.Operation) -> int:
     return min(map(int, re.findall(r"\+ptx(\d+)", targets)), default=RELAXED_ARRIVE_PTX)
 
 
-PASS = Pass("tile-check-kernels", "Diagnose what MLIR lowers wrong or slowly in kernels at full size.", run)
+PASS = Pass(
+    "tile-check-kernels",
+    "Diagnose what MLIR lowers wrong or slowly in kernels at full size, and what the chip lacks.",
+    run,
+    options=(chip_option("check"),),
+)

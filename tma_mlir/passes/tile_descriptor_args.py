@@ -15,15 +15,13 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import builtin
 
-from ..analysis.dynamic_shared import dynamic_shared_bytes
+from ..analysis.dynamic_shared import SHARED_BYTES, dynamic_shared_bytes
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.ir_access import collect, function_inputs, is_kernel
 from ..dialect.tile import CreateDescriptorOp
 from ..errors import TileError
 from ..lower.host_descriptors import pass_from_host
 from .registry import Pass
-
-SHARED_BYTES = "tile.dynamic_shared_bytes"
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:

@@ -13,11 +13,14 @@ from mlir import ir
 
 from ..analysis.ir_access import collect
 from ..analysis.shared_tiles import MAX_ALIGNMENT
+from ..hardware import DESCRIPTOR_BYTES
 from ..lower.static_shared import pack_static_shared
 from .registry import Pass
 
-_PARAMETER = "{llvm.align = 128 : i32, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}"
-"""A descriptor by value in constant memory. CUDA 13 declares CUtensorMap with 128-byte alignment (64 before)."""
+_PARAMETER = (
+    f"{{llvm.align = {DESCRIPTOR_BYTES} : i32, llvm.byval = !llvm.array<{DESCRIPTOR_BYTES} x i8>, nvvm.grid_constant}}"
+)
+"""A descriptor by value in constant memory."""
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:

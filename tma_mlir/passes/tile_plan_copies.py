@@ -12,8 +12,8 @@ from ..analysis.copy_requests import RequestReader
 from ..analysis.global_views import fold_global_subviews, kernel_argument
 from ..analysis.ir_access import collect_dialect
 from ..analysis.stale_plans import plan_of, stale_reasons
-from ..chips import CHIPS, DEFAULT_CHIP, chip
-from ..diagnostics import remark, wants_remarks
+from ..chips import Chip, Feature, chips_with
+from ..diagnostics import remark, wants_remarks, warn
 from ..dialect.plan_attr import PLAN, PlanReader, PlanWriter
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.rebase_op import RebaseTensorOp
@@ -23,23 +23,21 @@ from ..plan import CopyPlan, PlanDeclined, Variant, plan_copy, rules
 from ..plan.copy_request import CopyRequest, Gather
 from ..plan.explain import alternatives
 from ..plan.text import count_text
-from .registry import Option, Pass
+from .chip_option import chip_option, chosen_chip
+from .registry import Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    try:
-        name = chip(options["chip"]).name
-    except ValueError as error:
-        raise TileError(op.location, str(error)) from None
-    planning, errors = _Planning(name), []
+    target = chosen_chip(op, options)
+    planning, errors = _Planning(target), []
     for each in collect_dialect(op, "tile"):
         try:
             if each.name == CopyAsyncOp.OPERATION_NAME:
                 planning.plan_copy(each.opview)  # type: ignore[arg-type]
             elif each.name == PrefetchAsyncOp.OPERATION_NAME:
                 planning.plan_prefetch(each.opview)  # type: ignore[arg-type]
-            elif each.name == RebaseTensorOp.OPERATION_NAME and name[-1] != "a":
-                errors.append(_cannot_rebase(each, name))
+            elif each.name == RebaseTensorOp.OPERATION_NAME and not target.has(Feature.TENSORMAP_REPLACE):
+                errors.append(_cannot_rebase(each, target.name))
         except TileError as error:
             errors.append(error)
     if errors:
@@ -49,8 +47,8 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 class _Planning:
     """One run of the pass for one chip."""
 
-    def __init__(self, chip_name: str) -> None:
-        self._chip = chip_name
+    def __init__(self, target: Chip) -> None:
+        self._target, self._chip = target, target.name
         self._plans, self._requests, self._writer = PlanReader(), RequestReader(), PlanWriter()
         self._made: dict[CopyRequest, ir.Attribute] = {}
 
@@ -65,6 +63,7 @@ class _Planning:
             plan = _planned(copy, request)
             attribute = self._made[request] = self._writer.attribute(plan, copy.operation.context)
         copy.operation.attributes[PLAN] = attribute
+        _warn_of_slow_multicast(copy, self._target)
 
     def plan_prefetch(self, prefetch: PrefetchAsyncOp) -> None:
         """Gives ``prefetch`` its plan. It is only a hint: where TMA cannot do it, it is dropped."""
@@ -111,8 +110,8 @@ def _planned(copy: CopyAsyncOp, request: CopyRequest) -> CopyPlan:
 
 def _planned_prefetch(request: CopyRequest) -> CopyPlan:
     """The prefetch's plan. Raises ``PlanDeclined`` where TMA cannot do it as it stands: it is only a hint."""
-    asked = [rules.gather_supported(request.chip, "a prefetch")] if isinstance(request.kind, Gather) else []
-    if broken := rules.broken(asked):
+    form = rules.gather_supported(request.chip, Feature.GATHER4_PREFETCH)
+    if isinstance(request.kind, Gather) and (broken := rules.broken([form])):
         raise PlanDeclined(broken)
     plan = plan_copy(request)
     if plan.guards:
@@ -121,9 +120,18 @@ def _planned_prefetch(request: CopyRequest) -> CopyPlan:
 
 
 def _cannot_rebase(op: ir.Operation, name: str) -> TileError:
-    """``tensormap.replace`` exists on architecture-specific targets only (PTX ISA, target notes)."""
-    able = ", ".join(each for each in CHIPS if each[-1] == "a")
+    """``tensormap.replace`` exists on architecture- and family-specific targets only (PTX ISA, target notes)."""
+    able = ", ".join(chips_with(Feature.TENSORMAP_REPLACE))
     return TileError(op.location, f"'{op.name}' op needs tensormap.replace, which {name} lacks. Target one of {able}")
+
+
+def _warn_of_slow_multicast(copy: CopyAsyncOp, target: Chip) -> None:
+    if copy.multicast_mask is not None and not target.has(Feature.FAST_MULTICAST):
+        warn(
+            copy.operation.location,
+            f"'tile.copy_async' op multicasts, which ptxas calls much slower on {target.name} than on "
+            f"{', '.join(chips_with(Feature.FAST_MULTICAST))}. Target one of them, or let each CTA load its tile",
+        )
 
 
 def _guard_problem(plan: CopyPlan) -> str | None:
@@ -179,5 +187,5 @@ PASS = Pass(
     "tile-plan-copies",
     "Plan every tile.copy_async: descriptors, instructions, conditions. Fails with reasons where no plan is legal.",
     run,
-    options=(Option("chip", str, DEFAULT_CHIP, "architecture to plan for"),),
+    options=(chip_option("plan"),),
 )

@@ -24,22 +24,18 @@ from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import fold_global_subviews, kernel_argument
 from ..analysis.ir_access import collect
 from ..analysis.ordinary_writes import global_writes, may_alias, shared_root
-from ..chips import DEFAULT_CHIP, chip
 from ..diagnostics import remark
 from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems
-from ..errors import TileError
 from ..lower.index_builder import add, constant, multiply
 from ..lower.raised_copy import Entry, emit_load, emit_store
 from ..plan import PlanDeclined, Variant, plan_copy
-from .registry import Option, Pass
+from .chip_option import chip_option, chosen_chip
+from .registry import Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    try:
-        target = chip(options["chip"]).name
-    except ValueError as error:
-        raise TileError(op.location, str(error)) from None
+    target = chosen_chip(op, options).name
     for function in collect(op, ("gpu.func",)):
         with function.context:
             _raise_all(function, target)
@@ -148,7 +144,7 @@ def _why_not_tma(copy: CopyAsyncOp, target: str) -> list[str]:
     if plan.variant is Variant.EMPTY:
         return ["it copies nothing"]
     if plan.variant is Variant.TMA and kernel_argument(tensor) is None:
-        return ["its tensor is no argument of the kernel, so the host cannot encode a descriptor"]
+        return ["its tensor is not an argument of the kernel, so the host cannot encode a descriptor"]
     return [] if plan.variant in (Variant.TMA, Variant.BULK) else ["threads copy it faster"]
 
 
@@ -156,5 +152,5 @@ PASS = Pass(
     "tile-raise-copies",
     "Make tile.copy_async of ordinary copies between global and shared memory.",
     run,
-    options=(Option("chip", str, DEFAULT_CHIP, "architecture whose TMA must be able to do the copy"),),
+    options=(chip_option("raise"),),
 )

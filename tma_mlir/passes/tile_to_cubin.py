@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..chips import DEFAULT_CHIP
+from .chip_option import chip_option
 from .registry import Option, Pipeline
 from .stages import pipeline
 
@@ -11,7 +11,7 @@ PIPELINE = Pipeline(
     "Plan, lower and assemble every kernel.",
     lambda options: pipeline(target=options["chip"], opt_level=options["opt-level"]),
     options=(
-        Option("chip", str, DEFAULT_CHIP, "architecture to compile for"),
+        chip_option("compile"),
         Option("opt-level", int, 3, "LLVM optimisation level", (0, 1, 2, 3)),
     ),
     anchor="builtin.module",

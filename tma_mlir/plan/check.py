@@ -1,6 +1,7 @@
 """Check a plan by enumeration: what every instruction moves, against what the two layouts ask for.
 
-The model of the hardware here is written from TMA_HARDWARE.md alone and shares no code with the planner. Memory is
+The model of the hardware here is written from docs/hardware.md alone and shares no code with the planner: it restates
+rules and numbers on purpose, as an independent check. Memory is
 modelled by where its bytes come from: a shared byte holds the global address it was loaded from, or ``FILL``.
 """
 

@@ -105,8 +105,7 @@ class CopyRequest:
     start of unknown range is guarded."""
     reduction: str | None = None
     l2_promotion: L2Promotion = L2Promotion.B128
-    """128 B was measured best on an H200; 256 B costs 4 % on read-only
-    streams."""
+    """256 B costs 4 % where a kernel only reads (docs/hardware.md, what is fast)."""
     cta_group: int = 1
     multicast: bool = False
     variant: Variant = Variant.AUTO

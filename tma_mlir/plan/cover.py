@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-BOX_LIMIT = 256
-"""Most elements of one box dimension (TMA_HARDWARE.md, encoding)."""
+from ..hardware import MAX_BOX_EXTENT as BOX_LIMIT
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..chips import Feature
 from ..layout.algebra import LayoutError, group_by_shape
 from ..layout.expr import known_divisor
 from ..layout.swizzle import swizzle_mode
@@ -68,13 +69,11 @@ def plan_gather(request: CopyRequest) -> Piece:
     return Piece([tensor_map], [group], element_bytes=size, conditions=conditions)
 
 
-def _instruction(request: CopyRequest) -> str:
+def _instruction(request: CopyRequest) -> Feature:
     """The form that the chip must have."""
     if request.direction is Direction.STORE:
-        return "scatter4"
-    if request.multicast:
-        return "gather4 with multicast"
-    return "gather4 with cta_group 2" if request.cta_group == 2 else "gather4"
+        return Feature.SCATTER4
+    return Feature.GATHER4_CLUSTER if request.multicast or request.cta_group == 2 else Feature.GATHER4
 
 
 def row_group(

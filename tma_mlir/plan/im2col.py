@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..chips import Feature
 from ..layout.algebra import LayoutError, group_by_shape
 from ..layout.swizzle import swizzle_mode
 from . import rules
@@ -23,6 +24,8 @@ def plan_im2col(request: CopyRequest) -> Piece:
     rank = len(request.global_shape)
     is_store = request.direction is Direction.STORE
     refused = [rules.im2col_rank(rank), rules.mode_reduction(request.reduction)]
+    if walk.wide:
+        refused.append(rules.im2col_wide_supported(request.chip, _wide_form(request, walk)))
     if broken := rules.broken(refused):
         raise PlanDeclined(broken)
     strides = _strides(request)
@@ -58,6 +61,13 @@ def plan_im2col(request: CopyRequest) -> Piece:
     mode = InstructionMode(f"im2col_{walk.wide}") if walk.wide else InstructionMode.IM2COL
     group = row_group(tuple(map(Coordinate, starts)), chunks, mode, () if is_store else offsets)
     return Piece([tensor_map], [group], element_bytes=size, conditions=conditions)
+
+
+def _wide_form(request: CopyRequest, walk: Im2colWalk) -> Feature:
+    """The form that the chip must have."""
+    if walk.wide == "w_128":
+        return Feature.IM2COL_W_128
+    return Feature.IM2COL_W_CLUSTER if request.multicast or request.cta_group == 2 else Feature.IM2COL_W
 
 
 def _strides(request: CopyRequest) -> list[Value]:

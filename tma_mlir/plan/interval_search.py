@@ -11,17 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..hardware import MAX_BOX_EXTENT as BOX_LIMIT
+from ..hardware import MAX_RANK
 from ..layout.expr import Expr
 from ..layout.swizzle import Swizzle
 from . import rules
 from .copy_plan import IssueGroup
 from .copy_request import CopyRequest
-from .cover import BOX_LIMIT
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, coordinate
 from .enums import Direction
 from .modes import CopyModes, Mode
-from .tensor_search import MAX_RANK, Piece, element_sizes, map_of_dims
+from .tensor_search import Piece, element_sizes, map_of_dims
 
 CHUNK = 16
 MOST_CHUNKS = 1024

@@ -27,7 +27,7 @@ from .threads import plan_cp_async, plan_simt
 
 ISSUE_BYTES = 512
 """What one bulk instruction costs besides its bytes, in bytes moved. An estimate: 2 KiB an instruction was measured to
-cost nothing (PERFORMANCE.md 1.1), smaller ones were not measured."""
+cost nothing (docs/hardware.md, what is fast), smaller ones were not measured."""
 MOST_DESCRIPTORS = 4
 """Descriptors one copy may use up before threads are preferred: each is 128 bytes of at most 4096 of parameters."""
 THREAD_COPY_BYTES = 4096
@@ -178,7 +178,7 @@ def _with_effective_swizzle(request: CopyRequest) -> CopyRequest:
 def without_negative_starts(request: CopyRequest) -> CopyRequest | None:
     """A store without the part that starts before the tensor, which is dropped anyway; None if nothing is left.
 
-    The hardware clips stores at the tensor's end only (TMA_HARDWARE.md, execution rule 2).
+    The hardware clips stores at the tensor's end only (docs/hardware.md, execution rule 2).
     """
     if request.direction is Direction.LOAD or request.in_bounds:
         return request

@@ -12,7 +12,7 @@ from .copy_request import CopyRequest
 def changes(planned: CopyRequest, now: CopyRequest) -> list[str]:
     """What has changed from ``planned`` to ``now``, a text each; empty where a plan for the one is right for the other.
 
-    Knowing more than before is no change: a start whose range is narrower, or that is constant by now.
+    Knowing more than before is not a change: a start whose range is narrower, or that is constant by now.
     """
     if planned == now:
         return []

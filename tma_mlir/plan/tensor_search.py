@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+from ..chips import shared_bytes
+from ..hardware import MAX_BOX_EXTENT as BOX_LIMIT
+from ..hardware import MAX_RANK
 from ..layout.expr import Expr, known_divisor
 from ..layout.swizzle import Swizzle
 from . import rules
 from .copy_plan import Condition, IssueGroup, Loop
 from .copy_request import CopyRequest
-from .cover import BOX_LIMIT, Chunks, chunks, factors
+from .cover import Chunks, chunks, factors
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, box_dims, coordinate, place, step_ratio
 from .enums import Direction
 from .findings import Status
 from .modes import CopyModes, Mode, split_mode
 from .tensor_map import OobFill, TensorMap
-
-MAX_RANK = 5
 
 
 @dataclass(slots=True)
@@ -192,7 +193,7 @@ def _build(
     while whole < chain_end:
         free = MAX_RANK - used - reserved(whole)
         found = factors(extents[whole], free, _multiple_of(whole, element_bytes), _divisor(modes[whole]))
-        if found is None or dense * extents[whole] > rules.SHARED_MEMORY_BYTES:
+        if found is None or dense * extents[whole] > shared_bytes(request.chip):
             break
         chosen.append(found)
         used += len(found)
@@ -210,7 +211,7 @@ def _build(
                 _multiple_of(whole, element_bytes),
                 0,
                 128 // math.gcd(128, element_bytes if whole == 0 else mode.shared_bytes),
-                rules.SHARED_MEMORY_BYTES // dense,
+                shared_bytes(request.chip) // dense,
                 request.direction is Direction.LOAD,
             )
         if cut is None and whole == 0:

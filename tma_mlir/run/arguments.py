@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument
+from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
+from ..abi.values import leaves, nested
+from ..dtypes import DTYPES, DType
 
 KINDS = (
-    "FILE.npy, zeros, iota, random:SEED, small:SEED (each with @64x128 for dynamic shapes), or a number for a scalar"
+    "FILE.npy, zeros, iota, random:SEED, small:SEED (each with @64x128 for dynamic shapes, @64x128xf32 for what a "
+    "pointer points to), or a number for a scalar; numbers with commas for a vector or struct"
 )
+"""What ``--arg`` takes."""
 
+Value = np.ndarray | int | float | tuple[Any, ...]
+"""An argument: numbers of a vector or struct are tuples."""
 
 GAP = 0xA5
 """Byte between the elements of arrays with gaps."""
@@ -22,7 +29,7 @@ class ArgumentError(ValueError):
     """An argument does not fit the kernel; the message says which, why and what would."""
 
 
-def make_arguments(signature: KernelSignature, given: Mapping[int, str]) -> list[np.ndarray | int | float]:
+def make_arguments(signature: KernelSignature, given: Mapping[int, str]) -> list[Value]:
     """One value for each kernel argument: ``given`` by position, for the others random bytes seeded by the position.
 
     Arrays are writable, with the strides the kernel's memref has. Raises ``ArgumentError``.
@@ -32,11 +39,15 @@ def make_arguments(signature: KernelSignature, given: Mapping[int, str]) -> list
         raise ArgumentError(
             f"--arg {unknown[0]}: kernel @{signature.name} takes {len(signature.arguments)} arguments, numbered from 0"
         )
-    values: list[np.ndarray | int | float] = []
+    values: list[Value] = []
     for index, argument in enumerate(signature.arguments):
         text = given.get(index)
         if isinstance(argument, ScalarArgument):
             values.append(_scalar(index, argument, text))
+        elif isinstance(argument, PointerArgument):
+            values.append(_memory(index, text))
+        elif isinstance(argument, ValueArgument):
+            values.append(_value(index, argument, text))
         else:
             values.append(_array(index, argument, text or f"random:{index}"))
     return values
@@ -46,9 +57,51 @@ def _scalar(index: int, argument: ScalarArgument, text: str | None) -> int | flo
     if text is None:
         raise ArgumentError(f"argument {index} is a number of type {argument.dtype}: give it with --arg {index}=VALUE")
     try:
-        return float(text) if argument.dtype.is_float else int(text, 0)
+        return _number(text, argument.dtype)
     except ValueError:
         raise ArgumentError(f"--arg {index}={text}: argument {index} is a number of type {argument.dtype}") from None
+
+
+def _number(text: str, dtype: DType) -> int | float:
+    return float(text) if dtype.is_float else int(text, 0)
+
+
+def _value(index: int, argument: ValueArgument, text: str | None) -> Any:
+    kinds = list(leaves(argument.layout))
+    listing = ", ".join(str(kind) for kind in kinds[:4]) + (", ..." if len(kinds) > 4 else "")
+    wanted = f"argument {index} is {argument.text}, {len(kinds)} numbers ({listing})"
+    example = ",".join(map(str, range(1, min(len(kinds), 4) + 1))) + (",..." if len(kinds) > 4 else "")
+    if text is None:
+        raise ArgumentError(f"{wanted}: give them in order, as in --arg {index}={example}")
+    parts = text.split(",")
+    try:
+        if len(parts) != len(kinds):
+            raise ValueError
+        numbers = [_number(part, kind) for part, kind in zip(parts, kinds, strict=True)]
+    except ValueError:
+        raise ArgumentError(f"--arg {index}={text}: {wanted}; write them in order, as in {example}") from None
+    return nested(iter(numbers), argument.layout)
+
+
+def _memory(index: int, text: str | None) -> np.ndarray | int:
+    """What a pointer points to."""
+    example = f"--arg {index}=zeros@1024xf32, or --arg {index}=FILE.npy"
+    if text is None:
+        raise ArgumentError(f"argument {index} is a pointer: say what it points to, as in {example}")
+    kind, _, memory = text.partition("@")
+    if text == "0":
+        return 0
+    if kind.endswith(".npy"):
+        return _read(index, kind).copy()
+    extents, _, name = memory.rpartition("x")
+    try:
+        shape = tuple(int(extent) for extent in extents.split("x"))
+        dtype = DTYPES[name]
+        if min(shape) < 0:
+            raise ValueError
+    except (ValueError, KeyError):
+        raise ArgumentError(f"--arg {index}={text}: argument {index} is a pointer: write {example}") from None
+    return _array(index, MemRefArgument(dtype, shape, (None,) * len(shape)), kind)
 
 
 def _array(index: int, argument: MemRefArgument, text: str) -> np.ndarray:
@@ -70,7 +123,7 @@ def _array(index: int, argument: MemRefArgument, text: str) -> np.ndarray:
             raise ArgumentError(f"--arg {index}={text}: {seed!r} is not a seed; write {name}:7") from None
         flat = _random(generator, count, dtype) if name == "random" else _small(generator, count, dtype)
     else:
-        raise ArgumentError(f"--arg {index}={text}: {name!r} is no kind of array. Use {KINDS}")
+        raise ArgumentError(f"--arg {index}={text}: {name!r} is not a kind of array. Use {KINDS}")
     return _strided(index, argument, flat.reshape(shape))
 
 
@@ -87,11 +140,15 @@ def _small(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.nd
     return generator.integers(low, low + 9, count).astype(dtype)
 
 
-def _load(index: int, argument: MemRefArgument, path: str) -> np.ndarray:
+def _read(index: int, path: str) -> np.ndarray:
     try:
-        array = np.load(path, allow_pickle=False)
+        return np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise ArgumentError(f"--arg {index}={path}: {error}") from None
+
+
+def _load(index: int, argument: MemRefArgument, path: str) -> np.ndarray:
+    array = _read(index, path)
     wanted = argument.dtype.numpy
     if array.dtype != wanted:
         # NumPy stores types it does not know (bfloat16, float8) as raw bytes of the same width.

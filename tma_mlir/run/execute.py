@@ -9,9 +9,10 @@ import numpy as np
 
 from ..abi.signature import KernelSignature
 from ..compile.compiler import CompiledModule
+from .arguments import Value
 from .reference import copy_arguments, lower_reference, storage_of
 
-Values = Sequence[np.ndarray | int | float]
+Values = Sequence[Value]
 
 
 class RunError(Exception):
@@ -62,7 +63,7 @@ def run_simulator(
     simulate(lowered, signature, arguments, schedule_seed=seed, checks=checks)
 
 
-def reference_result(text: str, name: str, kernel: str, arguments: Values) -> list[np.ndarray | int | float]:
+def reference_result(text: str, name: str, kernel: str, arguments: Values) -> list[Value]:
     """What ``arguments`` are after the kernel, every copy done by its definition; 0 for those that hold descriptors."""
     lowered, signatures, scratch = lower_reference(text, name)
     result = copy_arguments(arguments)

@@ -16,6 +16,7 @@ from ..dialect import make_context
 from ..passes.pipeline import run_pipeline
 from ..passes.stages import reference_pipeline
 from ..passes.tile_reference_copies import SCRATCH
+from .arguments import Value
 
 
 def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]:
@@ -38,7 +39,7 @@ def _scratch(kernel: ir.Operation) -> tuple[int, ...]:
     return tuple(ir.DenseI64ArrayAttr(kernel.attributes[SCRATCH])) if SCRATCH in kernel.attributes else ()
 
 
-def copy_arguments(arguments: Sequence[np.ndarray | int | float]) -> list[np.ndarray | int | float]:
+def copy_arguments(arguments: Sequence[Value]) -> list[Value]:
     """Independent arrays with the same strides and bytes, the bytes between elements included."""
     return [_same_memory(each) if isinstance(each, np.ndarray) else each for each in arguments]
 

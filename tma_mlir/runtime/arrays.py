@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DTYPES
+from ..dtypes import TORCH_DTYPES
 from . import dlpack
 
 HOST = -1
@@ -51,7 +51,7 @@ class ArrayView:
 def view(array: Any, stream: int = 0) -> ArrayView:
     """The memory of ``array``; work on ``stream`` may use it (exporters are told, so that they order themselves).
 
-    Raises ``TypeError`` for anything that is no array, or one that a kernel could not address.
+    Raises ``TypeError`` for anything that is not an array, and for an array that a kernel could not address.
     """
     if isinstance(array, np.ndarray):
         return of_numpy(array)
@@ -65,7 +65,7 @@ def view(array: Any, stream: int = 0) -> ArrayView:
     if hasattr(array, "__cuda_array_interface__"):
         return _of_cuda_array_interface(array)
     raise TypeError(
-        f"{type(array).__module__}.{type(array).__qualname__} is no array: it has neither __dlpack__ nor "
+        f"{type(array).__module__}.{type(array).__qualname__} is not an array: it has neither __dlpack__ nor "
         "__cuda_array_interface__"
     )
 
@@ -132,21 +132,14 @@ def _of_torch(tensor: Any) -> ArrayView:
     )
 
 
-_TORCH_NAMES = {
-    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3fnuz": "f8E4M3FNUZ",
-    "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU", "bool": "i1",
-    "int8": "i8", "uint8": "ui8", "int16": "i16", "uint16": "ui16", "int32": "i32", "uint32": "ui32",
-    "int64": "i64", "uint64": "ui64",
-}  # fmt: skip
-
-
 def torch_dtype(dtype: Any) -> np.dtype:
     """NumPy's dtype for a ``torch.dtype``."""
     name = str(dtype).removeprefix("torch.")
-    if name not in _TORCH_NAMES:
-        raise TypeError(f"no kernel can take elements of type {dtype}")
-    return DTYPES[_TORCH_NAMES[name]].numpy
+    if name in TORCH_DTYPES:
+        return TORCH_DTYPES[name].numpy
+    if name in ("complex64", "complex128"):
+        return np.dtype(name)
+    raise TypeError(f"no kernel can take elements of type {dtype}")
 
 
 def _of_cupy(array: Any) -> ArrayView:

@@ -40,7 +40,7 @@ def pack(kernel: Kernel) -> bytes:
 
 
 def unpack(data: bytes, name: str = "this") -> Kernel:
-    """The kernel that ``pack`` made ``data`` of; raises ``ValueError`` if it is none. ``name`` is for messages."""
+    """The kernel that ``pack`` made ``data`` of; raises ``ValueError`` if it is not one. ``name`` is for messages."""
     from .kernel import Kernel
 
     try:
@@ -48,7 +48,7 @@ def unpack(data: bytes, name: str = "this") -> Kernel:
             recipe = json.loads(file.read("kernel.json"))
             cubin, ptx = file.read("kernel.cubin"), file.read("kernel.ptx").decode()
     except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{name} is no saved kernel: {error}") from None
+        raise ValueError(f"{name} is not a saved kernel: {error}") from None
     if recipe.get("format") != FORMAT:
         raise ValueError(
             f"{name} has format {recipe.get('format')}, this version reads {FORMAT}. Save the kernel again"

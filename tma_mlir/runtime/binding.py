@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..abi import scalars
+from ..abi import values as by_value
 from ..abi.arguments import describe, shape_problems
-from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument
+from ..abi.parameters import ADDRESS
+from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from ..dtypes import DType
 from .arrays import ArrayView, is_array, view
 from .errors import ArgumentTypeError
 
 Value = ArrayView | bytes
-"""A user argument after conversion: the memory of a tensor, or the bytes of a scalar."""
+"""A user argument after conversion: the memory of an array, or the bytes of what goes by value."""
 
 
 def convert(signature: KernelSignature, arguments: Sequence[Any], stream: int = 0) -> list[Value]:
@@ -33,6 +37,12 @@ def convert(signature: KernelSignature, arguments: Sequence[Any], stream: int = 
                 if is_array(given):
                     raise TypeError(f"an array is given, needed: a number of type {argument.dtype}. Pass array.item()")
                 values.append(scalars.to_bytes(given, argument.dtype))
+            elif isinstance(argument, ValueArgument):
+                if is_array(given) and not isinstance(given, np.ndarray):
+                    raise TypeError(f"an array is given, needed: a value of type {argument.text}. Pass array.tolist()")
+                values.append(by_value.to_bytes(given, argument.layout))
+            elif isinstance(argument, PointerArgument):
+                values.append(_memory(given, stream))
             else:
                 if not is_array(given):
                     raise TypeError(f"{type(given).__qualname__} is given, needed: an array of {describe(argument)}")
@@ -44,6 +54,21 @@ def convert(signature: KernelSignature, arguments: Sequence[Any], stream: int = 
     if problems:
         raise ArgumentTypeError(signature.name, problems)
     return values
+
+
+def _memory(given: Any, stream: int) -> Value:
+    """What a pointer points to: an array, or an address as a number."""
+    if not is_array(given):
+        if not hasattr(given, "__index__"):
+            raise TypeError(
+                f"{type(given).__qualname__} is given, needed: an address. Pass an array, for the address of its first "
+                "element, or an int"
+            )
+        return scalars.to_bytes(given, ADDRESS)
+    array = view(given, stream)
+    if any(stride < 0 for stride in array.strides):
+        raise TypeError(f"negative strides {list(array.strides)}. Copy the array")
+    return array
 
 
 def memref_problems(argument: MemRefArgument, array: ArrayView) -> list[str]:

@@ -20,7 +20,7 @@ DEFAULT_LIMIT_BYTES = 256 << 20
 _SUFFIX = ".entry"
 _TEMPORARY = ".partial"
 _STALE_SECONDS = 3600
-"""Age from which a temporary file is nobody's: writing one takes milliseconds."""
+"""Age from which a temporary file is taken to be abandoned: writing one takes milliseconds."""
 _DIGEST_BYTES = 32
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ..chips import native_name
 from .errors import CudaError, NoDevice
 
 MINIMUM_DRIVER = 12000
@@ -96,9 +97,8 @@ class Device:
 
     @property
     def chip(self) -> str:
-        """What to compile for: with the architecture's own instructions (``sm_90a``) from 9.0 on."""
-        major, minor = self.capability
-        return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+        """What to compile for."""
+        return native_name(*self.capability)
 
 
 @cache

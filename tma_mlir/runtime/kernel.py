@@ -1,4 +1,4 @@
-"""A compiled kernel that is called with anyone's arrays."""
+"""A compiled kernel that is called with the arrays of any framework."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..abi.signature import KernelSignature
+from ..abi.signature import KernelSignature, PointerArgument, ValueArgument
 from ..abi.symbols import scalars_in_descriptors
 from ..assembler import Cubin, Resources
 from . import driver, native, streams
@@ -42,7 +42,8 @@ SPECIALISATIONS = 256
 
 
 class Kernel:
-    """A cubin and its signature.
+    """A cubin and the signature that was read off the same compilation: ``compile``, ``load`` and ``from_bytes`` keep
+    the two together, and nothing else checks that they belong to each other.
 
     ``kernel[grid, block](*arguments)`` or ``kernel.launch(grid, block, *arguments)``. Arrays are used where they are
     (PyTorch, CuPy, JAX, anything with DLPack or ``__cuda_array_interface__``), in order with the framework's current
@@ -96,7 +97,7 @@ class Kernel:
         if not isinstance(grid_block, tuple) or len(grid_block) != 2:
             raise TypeError(f"kernel[grid, block](...) is needed, found kernel[{grid_block!r}]")
         look = functools.partial(self._look, *grid_block)
-        if self._debug or not native.wanted():
+        if self._debug:
             return look
         made = native.launch(look, self._alive)
         with contextlib.suppress(TypeError), self._lock:
@@ -190,7 +191,7 @@ class Kernel:
         ordinal = choose_device(self.signature.name, views, order)
         with driver.current(ordinal):
             shape = self._shape(grid, block, ordinal, **options)
-            if shape.empty or _all_empty(views):
+            if shape.empty or _all_empty(self.signature, values):
                 return lambda: None
             special = specialise(self.signature, self._module.function(ordinal), shape, values)
         prepared = special.prepare(_addresses(values, arguments))
@@ -259,7 +260,7 @@ class Kernel:
             shape = self._shape(
                 grid, block, ordinal, cluster=cluster, shared_memory=shared_memory, attributes=attributes
             )
-            if shape.empty or _all_empty(views):
+            if shape.empty or _all_empty(self.signature, values):
                 return
             on_host = any(view.device == HOST for view in views)
             if on_host and driver.is_capturing(order.stream):
@@ -321,7 +322,7 @@ class Kernel:
         places = {value.device for value in values if isinstance(value, ArrayView)}
         types = tuple(map(type, arguments))
         keys = self._fast.get(types) or fast_keys(arguments, self._static_scalars)
-        if keys is None or places != {special.launcher.device}:
+        if keys is None or not special.repeatable or places != {special.launcher.device}:
             return
         if any(may_be_negated(value) for value in values if isinstance(value, ArrayView)):
             return
@@ -411,8 +412,13 @@ def _addresses(values: Sequence[Value], arguments: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _all_empty(views: Sequence[ArrayView]) -> bool:
-    """Whether there are arrays and none of them has an element: whatever the kernel does, nothing can change."""
+def _all_empty(signature: KernelSignature, values: Sequence[Value]) -> bool:
+    """Whether there are arrays, none of them has an element, and the kernel knows no other memory: whatever it does,
+    nothing can change."""
+    for argument, value in zip(signature.arguments, values, strict=True):
+        if isinstance(argument, PointerArgument | ValueArgument) and isinstance(value, bytes):
+            return False  # an address, or a struct that may hold one
+    views = [value for value in values if isinstance(value, ArrayView)]
     return bool(views) and all(0 in view.shape for view in views)
 
 

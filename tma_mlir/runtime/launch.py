@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..abi.parameters import DESCRIPTOR_BYTES
+from ..hardware import DESCRIPTOR_BYTES
 from . import driver
 from .module import Function
 from .tensor_maps import DescriptorBlock
@@ -85,7 +85,7 @@ class Shape:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no block to run."""
+        """Whether the grid has no blocks."""
         return 0 in self.grid
 
     @property
@@ -111,15 +111,25 @@ class Prepared:
 class Launcher:
     """Launches of ``function`` with one shape; makes their parameter buffers.
 
-    A buffer holds ``maps`` descriptors of 128 bytes, one 8-byte word for each of the other parameters, and the pointers
-    to all of them. Buffers are cut from slabs, since making one in ctypes takes longer than encoding a descriptor.
+    A buffer holds ``maps`` descriptors of 128 bytes, ``words`` parameters of 8 bytes, the ``values``, and the pointers
+    to all of them. Values are parameters of any size: (position among the parameters after the descriptors, bytes).
+    Buffers are cut from slabs, since making one in ctypes takes longer than encoding a descriptor.
     """
 
-    def __init__(self, function: Function, shape: Shape, maps: int, words: int) -> None:
+    def __init__(
+        self, function: Function, shape: Shape, maps: int, words: int, values: Sequence[tuple[int, int]] = ()
+    ) -> None:
         self.shape, self.device = shape, function.device.ordinal
         self.function, self._configs = function, {}
-        self._words_at, self._pointers_at = maps * DESCRIPTOR_BYTES, maps * DESCRIPTOR_BYTES + 8 * words
-        self._offsets = (*range(0, self._words_at, DESCRIPTOR_BYTES), *range(self._words_at, self._pointers_at, 8))
+        self._words_at = maps * DESCRIPTOR_BYTES
+        end = self._words_at + 8 * words
+        self._offsets = [*range(0, self._words_at, DESCRIPTOR_BYTES), *range(self._words_at, end, 8)]
+        self._values_at = []
+        for position, size in values:
+            self._values_at.append(end)
+            self._offsets.insert(maps + position, end)
+            end += -(-size // 8) * 8
+        self._pointers_at = end
         self._pack = struct.Struct(f"<{words}Q").pack_into
         self._free: list[tuple[memoryview, int, int]] = []
         self.issue: Callable[[Any, int, int], tuple] = self._issue_extended
@@ -128,8 +138,14 @@ class Launcher:
                 driver.cuda().cuLaunchKernel, function.handle, *shape.grid, *shape.block, shape.shared_bytes
             )
 
-    def prepare(self, descriptors: DescriptorBlock, addresses: Sequence[int], words: Sequence[int]) -> Prepared:
-        """``addresses`` of the descriptors; ``words`` as unsigned 64-bit values."""
+    def prepare(
+        self,
+        descriptors: DescriptorBlock,
+        addresses: Sequence[int],
+        words: Sequence[int],
+        values: Sequence[bytes] = (),
+    ) -> Prepared:
+        """``addresses`` of the descriptors; ``words`` as unsigned 64-bit values; the bytes of the ``values``."""
         try:
             storage, position, base = self._free.pop()
         except IndexError:
@@ -137,6 +153,9 @@ class Launcher:
         if addresses:
             descriptors.write(storage, position, base + position, addresses)
         self._pack(storage, position + self._words_at, *words)
+        if values:
+            for at, data in zip(self._values_at, values, strict=True):
+                storage[position + at : position + at + len(data)] = data
         return Prepared(self, base + position + self._pointers_at, storage)
 
     def _new_slab(self) -> tuple[memoryview, int, int]:

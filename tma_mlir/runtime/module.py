@@ -6,15 +6,11 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from ..abi.parameters import parameter_sizes
 from ..abi.signature import KernelSignature
 from . import driver
-from .cubin import parameter_count
 from .errors import CudaError, RuntimeFault, Unloaded
 
 PORTABLE_CLUSTER = 8
-PARAMETER_INFO_DRIVER = 12040
-"""``cuFuncGetParamInfo`` came with CUDA 12.4."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,6 @@ class Module:
         def attribute(suffix: str) -> int:
             return driver.call("cuFuncGetAttribute", getattr(attributes, f"CU_FUNC_ATTRIBUTE_{suffix}"), handle)
 
-        _check_parameters(handle, self._signature, self._cubin)
         return Function(handle, place, attribute("SHARED_SIZE_BYTES"), attribute("REQUIRED_CLUSTER_WIDTH") > 0)
 
 
@@ -99,28 +94,3 @@ def allow_cluster(function: Function, blocks: int) -> None:
     if blocks > PORTABLE_CLUSTER:
         attribute = driver.cuda().CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
         driver.call("cuFuncSetAttribute", function.handle, attribute, 1)
-
-
-def _check_parameters(handle: Any, signature: KernelSignature, cubin: bytes) -> None:
-    """Compares the cubin's parameters with the signature's: a wrong pair would read past the arguments.
-
-    The driver is not asked about parameters that do not exist, an error that compute-sanitizer would report; how many
-    there are the cubin says itself.
-    """
-    if driver.driver_version() < PARAMETER_INFO_DRIVER:
-        return
-    wanted = parameter_sizes(signature)
-    count = parameter_count(cubin, signature.name)
-    found = []
-    for index in range(len(wanted) if count is None else count):
-        try:
-            found.append(int(driver.call("cuFuncGetParamInfo", handle, index)[1]))
-        except CudaError as error:
-            if error.name != "CUDA_ERROR_INVALID_VALUE":
-                raise
-            break  # past the last one, in a cubin that does not say their number
-    if found != wanted:
-        raise RuntimeFault(
-            f"kernel {signature.name!r} has parameters of {found} B, its signature says {wanted} B: the cubin and the "
-            "signature do not belong together. Compile again"
-        )

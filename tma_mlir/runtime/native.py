@@ -1,8 +1,8 @@
-"""Launches in C, where a compiler is there to build them: ``native_launch.c``, compiled once a machine and kept.
+"""Launches in C: ``native_launch.c``, built with the package where there is a C compiler.
 
 Python needs about 0.5 us to read one tensor, so a launch with five of them costs more in reading than in launching. The
-DLPack C exchange API (DLPack 1.3; PyTorch from 2.10 on) reads one in 0.03 us, but is for C only. Without it, without a
-compiler or with ``TMA_MLIR_NATIVE=0``, launches go through ``fast_keys``, with the same results.
+DLPack C exchange API (DLPack 1.3; PyTorch from 2.10 on) reads one in 0.03 us, but is for C only. Without it, without
+the extension or with ``TMA_MLIR_NATIVE=0``, launches go through Python, with the same results.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -23,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from ..abi.signature import KernelSignature, ScalarArgument
+from . import native_build
 from .disk_cache import default_folder, digest
 from .specialise import Specialisation
 
-SOURCE = Path(__file__).parent / "native_launch.c"
-FLAGS = ("-O2", "-shared", "-fPIC")
-COMPILE_SECONDS = 60
 _EXCHANGE = "__dlpack_c_exchange_api__"
+_REMEDY = "install the package again where there are a C compiler and Python's headers, or set TMA_MLIR_NATIVE=build"
 
 why_not = ""
 """Why launches are not native here, once ``module`` was asked."""
@@ -55,42 +52,41 @@ def _module() -> Any:
 
 
 def _load() -> Any:
-    if os.environ.get("TMA_MLIR_NATIVE", "1") == "0":
+    chosen = os.environ.get("TMA_MLIR_NATIVE", "1")
+    if chosen == "0":
         raise ImportError("TMA_MLIR_NATIVE=0")
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        raise ImportError("this Python has no global lock")
-    source, suffix = SOURCE.read_bytes(), str(sysconfig.get_config_var("EXT_SUFFIX"))
-    name = f"native_launch-{digest(source, sys.version, suffix)[:16]}{suffix}"
-    folder = default_folder() / "native"
+    never = native_build.why_never()
+    if never:
+        raise ImportError(never)
+    installed = Path(__file__).with_name(native_build.file_name())
+    if installed.exists() and native_build.is_current(installed):
+        return _import(installed)
+    if chosen == "build":
+        return _build()
+    if installed.exists():
+        raise ImportError(f"{installed} was built of another version of native_launch.c: {_REMEDY}")
+    raise ImportError(f"native_launch was not built with this package: {_REMEDY}")
+
+
+def _build() -> Any:
+    """The module built here, once for all processes that share the cache folder."""
+    name = native_build.file_name()
+    folder = default_folder() / "native" / digest(native_build.source_digest(), sys.version)[:16]
     if not (folder / name).exists():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder) as scratch:
-                os.replace(_build(Path(scratch)), folder / name)
+                os.replace(native_build.compile_into(Path(scratch)), folder / name)
         except OSError:  # a folder that cannot be used: build for this process alone
             with tempfile.TemporaryDirectory() as scratch:
-                return _import(_build(Path(scratch)))
+                return _import(native_build.compile_into(Path(scratch)))
     return _import(folder / name)
 
 
-def _build(folder: Path) -> Path:
-    """Compiles into ``folder``; raises ``ImportError`` with what the compiler said."""
-    candidates = [os.environ.get("CC", "").split(" ")[0], "cc", "gcc", "clang"]
-    compiler = next((found for each in candidates if each and (found := shutil.which(each))), None)
-    if compiler is None:
-        raise ImportError("no C compiler: neither cc, gcc nor clang is on the PATH, and CC is not set")
-    target = folder / "native_launch.so"
-    include = sysconfig.get_path("include")
-    command = [compiler, *FLAGS, "-I", include, str(SOURCE), "-o", str(target), "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
-    if done.returncode:
-        raise ImportError(f"{compiler} failed: {done.stderr[-2000:]}")
-    return target
-
-
 def _import(path: Path) -> Any:
-    loader = importlib.machinery.ExtensionFileLoader("native_launch", str(path))
-    spec = importlib.util.spec_from_loader("native_launch", loader)
+    name = f"{__package__}.native_launch"
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None
     made = importlib.util.module_from_spec(spec)
     loader.exec_module(made)
@@ -109,11 +105,6 @@ def readable(kind: type) -> bool:
     with contextlib.suppress(ValueError):
         return module().learn_type(kind, capsule)
     return False
-
-
-def wanted() -> bool:
-    """Whether arrays may come that can be read in C: without PyTorch nothing is built."""
-    return "torch" in sys.modules
 
 
 def launch(slow: Callable[..., None], alive: bytearray) -> Callable[..., None]:

@@ -1,5 +1,5 @@
-/* Launches for arguments seen before, in C: what `kernel[grid, block]` returns where a C compiler and the DLPack C
-   exchange API (DLPack 1.3) are there. Built and loaded by native.py.
+/* Launches for arguments seen before, in C: what `kernel[grid, block]` returns where this was built with the package and
+   arrays have the DLPack C exchange API (DLPack 1.3). Built as native_build.py says, loaded by native.py.
 
    A call reads every array argument (address, shape, strides, type, device), looks for a known launch with the same
    ones, puts the addresses into that launch's descriptors and parameters, and launches on the framework's current
@@ -10,6 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <structmember.h>
+
+/* native_build.py looks for this text before the file is loaded. */
+#ifndef SOURCE_DIGEST
+#error "SOURCE_DIGEST has to be the digest of this file: see native_build.py"
+#endif
+__attribute__((used)) static const char built_of[] = "native_launch of " SOURCE_DIGEST;
 
 enum { MAX_ARGUMENTS = 32, MAX_PARAMETERS = 96, MAX_RANK = 8, MAX_MAPS = 24, MAP_BYTES = 128 };
 enum { MAX_KNOWN = 128, MAX_TYPES = 8 };

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..abi import scalars
-from ..abi.parameters import address_words, parameter_words, pointer_of
-from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument
+from ..abi import values as by_value
+from ..abi.parameters import ADDRESS, address_words, parameter_words, pointer_of
+from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from ..abi.symbols import symbol_values
+from ..abi.types import Type
 from ..dtypes import DType
 from .arrays import ArrayView
 from .binding import Value
@@ -23,9 +25,11 @@ from .tensor_maps import DescriptorBlock, make
 class Specialisation:
     """What ``prepare`` needs.
 
-    ``scalars``: the user arguments that are numbers. ``targets``: for each descriptor its user argument, and the bytes
-    from that argument's pointer to the descriptor's address. ``words``: the parameters after the descriptors as (user
-    argument or None, value): the argument's pointer or number plus ``value``, or ``value`` alone.
+    ``scalars``: the user arguments that are numbers, addresses among them. ``targets``: for each descriptor its user
+    argument, and the bytes from that argument's pointer to the descriptor's address. ``words``: the 64-bit parameters
+    after the descriptors as (user argument or None, value): the argument's pointer or number plus ``value``, or
+    ``value`` alone. ``values``: the user arguments that are passed as bytes of their own, with their types.
+    ``repeatable``: whether a later launch is known to be like this one by what ``fast_keys`` reads of its arguments.
     """
 
     launcher: Launcher
@@ -33,6 +37,8 @@ class Specialisation:
     descriptors: DescriptorBlock
     targets: tuple[tuple[int, int], ...]
     words: tuple[tuple[int | None, int], ...]
+    values: tuple[tuple[int, Type], ...] = ()
+    repeatable: bool = True
 
     def prepare(self, arguments: Sequence[Any]) -> Prepared | None:
         """The launch for ``arguments``: an address for each tensor, the number for each scalar.
@@ -47,7 +53,10 @@ class Specialisation:
             if address % 16 or not address:
                 return None
         words = [constant if index is None else values[index] + constant for index, constant in self.words]
-        return self.launcher.prepare(self.descriptors, addresses, words)
+        if not self.values:
+            return self.launcher.prepare(self.descriptors, addresses, words)
+        contents = [by_value.to_bytes(arguments[index], type_) for index, type_ in self.values]
+        return self.launcher.prepare(self.descriptors, addresses, words, contents)
 
 
 def specialise(signature: KernelSignature, function: Function, shape: Shape, values: Sequence[Value]) -> Specialisation:
@@ -74,15 +83,38 @@ def specialise(signature: KernelSignature, function: Function, shape: Shape, val
         problems = dict.fromkeys(problem for error in errors for problem in error.problems)
         raise DescriptorError(f"kernel {signature.name!r}: no tensor maps for these arguments", list(problems))
     words: list[tuple[int | None, int]] = []
+    sizes: list[tuple[int, int]] = []
     for index, (argument, value) in enumerate(zip(signature.arguments, values, strict=True)):
-        if isinstance(argument, ScalarArgument):
+        if isinstance(argument, ValueArgument):
+            sizes.append((len(words) + len(sizes), argument.layout.stride))
+        elif isinstance(argument, MemRefArgument):
+            assert isinstance(value, ArrayView)
+            expanded = parameter_words(argument, value, signature.bare_pointers)
+            pointers = address_words(signature.bare_pointers)
+            words += [(index, number - value.pointer) for number in expanded[:pointers]]
+            words += [(None, number) for number in expanded[pointers:]]
+        else:
             words.append((index, 0))
-            continue
-        assert isinstance(value, ArrayView)
-        expanded = parameter_words(argument, value, signature.bare_pointers)
-        pointers = address_words(signature.bare_pointers)
-        words += [(index, number - value.pointer) for number in expanded[:pointers]]
-        words += [(None, number) for number in expanded[pointers:]]
-    launcher = Launcher(function, shape, len(descriptors), len(words))
-    numbers = tuple((i, a.dtype) for i, a in enumerate(signature.arguments) if isinstance(a, ScalarArgument))
-    return Specialisation(launcher, numbers, DescriptorBlock.of(descriptors), tuple(targets), tuple(words))
+    launcher = Launcher(function, shape, len(descriptors), len(words), sizes)
+    return Specialisation(
+        launcher,
+        tuple(_numbers(signature)),
+        DescriptorBlock.of(descriptors),
+        tuple(targets),
+        tuple(words),
+        tuple((i, a.layout) for i, a in enumerate(signature.arguments) if isinstance(a, ValueArgument)),
+        not any(isinstance(a, ValueArgument) for a in signature.arguments) and not any(map(_may_be_conjugated, values)),
+    )
+
+
+def _numbers(signature: KernelSignature) -> Iterator[tuple[int, DType]]:
+    for index, argument in enumerate(signature.arguments):
+        if isinstance(argument, ScalarArgument):
+            yield index, argument.dtype
+        elif isinstance(argument, PointerArgument):
+            yield index, ADDRESS
+
+
+def _may_be_conjugated(value: Value) -> bool:
+    """Whether another PyTorch tensor could be the same in all but its lazy conjugation, which keys do not read."""
+    return isinstance(value, ArrayView) and value.dtype is not None and value.dtype.kind == "c"

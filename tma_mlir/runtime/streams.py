@@ -26,7 +26,7 @@ def handle_of(stream: Any) -> int:
     if type(stream).__name__ == "CUstream":
         return int(stream)
     raise TypeError(
-        f"{type(stream).__qualname__} is no stream: needed: an int, an object with __cuda_stream__, or a stream of "
+        f"{type(stream).__qualname__} is not a stream: needed: an int, an object with __cuda_stream__, or a stream of "
         "PyTorch, CuPy or cuda-python"
     )
 
@@ -42,7 +42,7 @@ def current_of(framework: str, ordinal: int) -> int:
 
 
 def has_own_stream(framework: str) -> bool:
-    """Whether the framework tells its stream, so that launches on it are ordered with the framework's own work."""
+    """Whether the framework exposes its stream, so that launches on it are ordered with the framework's own work."""
     return framework in ("torch", "cupy")
 
 

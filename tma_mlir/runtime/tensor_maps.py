@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..abi.conditions import check_failures, violations
-from ..abi.parameters import DESCRIPTOR_BYTES
 from ..abi.signature import TensorMapArgument
 from ..abi.tensor_maps import evaluated
 from ..dtypes import DRIVER_BYTES
+from ..hardware import DESCRIPTOR_BYTES
 from ..plan.tensor_map import TensorMap
 from ..plan.text import tensor_map_text
 from . import driver

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..abi.signature import KernelSignature
+from ..chips import DEFAULT_CHIP
 from .schedules import ProgressBar, simulate_schedules
 from .simulate import SimulationResult
 
@@ -36,7 +37,11 @@ def _positive(text: str) -> int:
 
 
 def run_with_options(
-    options: argparse.Namespace, module: Any, signature: KernelSignature, arguments: Sequence[Any]
+    options: argparse.Namespace,
+    module: Any,
+    signature: KernelSignature,
+    arguments: Sequence[Any],
+    chip: str = DEFAULT_CHIP,
 ) -> SimulationResult:
     """Simulate as the options say; warnings go to stderr, reports to stdout. Raises ``SimulationError``."""
     result = simulate_schedules(
@@ -48,6 +53,7 @@ def run_with_options(
         profile=options.report_access,
         trace=options.trace is not None,
         progress=ProgressBar(),
+        chip=chip,
     )
     for finding in result.findings:
         print(finding, file=sys.stderr)

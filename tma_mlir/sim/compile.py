@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..abi.types import Type
 from .errors import SimulationError, UnsupportedError
 from .liveness import Flow, live_registers
 from .machine import BLOCKED, EXIT, SPLIT
 from .program import Function, Instruction, Module, block_order
-from .types import Type
 
 if TYPE_CHECKING:
     from .machine import Front, Warp

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
+from ..abi.types import Type, parse_type
 from .errors import SimulationError, UnsupportedError
 from .program import Block, Function, Global, Instruction, Module
-from .types import Type, parse_type
 
 _PLACE = re.compile(r'"([^"]*)":(\d+):(\d+)')
 _SKIPPED = {"gpu.binary", "llvm.comdat", "llvm.module_flags", "llvm.linker_options"}

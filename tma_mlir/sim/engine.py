@@ -1,7 +1,7 @@
 """The TMA engine: one tile load, store or reduction of a bound tensor map over raw bytes.
 
-The rules are measurements of an H200 (11,303 captured copies, see tools/check_sim.py): fill outside the tensor,
-16-byte clipping of stores, row pitch of narrow swizzled rows, swizzle by absolute address, TF32 rounding.
+The rules are those of docs/hardware.md, measured on an H200: fill outside the tensor, 16-byte clipping of
+stores, row pitch of narrow swizzled rows, swizzle by absolute address, TF32 rounding.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..hardware import NAN_PATTERN
 from ..plan.tensor_map import OobFill, TensorMap
 from .reduction import reduce_into
 from .swizzle import shared_chunks
@@ -52,7 +53,7 @@ class BoundTensorMap:
     def __post_init__(self) -> None:
         tensor_map = self.tensor_map
         if int(tensor_map.swizzle) > 3:
-            raise TmaFault("illegal instruction", f"swizzle {tensor_map.swizzle.label} does not exist on sm_90")
+            raise TmaFault("illegal instruction", f"swizzle {tensor_map.swizzle.label} is not simulated")
         # The rows of an im2col box are its pixels, however far apart they lie.
         steps = tensor_map.element_strides[1:] if tensor_map.im2col is None else (1,)
         counts = tuple(-(-box // step) for box, step in zip(tensor_map.box[1:], steps, strict=True))
@@ -177,7 +178,7 @@ def load_window(bound: BoundTensorMap, inside: Window | None, memory: np.ndarray
     else:
         box = np.empty(shape, np.uint8)
         if bound.tensor_map.oob_fill == OobFill.NAN:
-            box.view(np.uint16)[...] = 0x7FF7
+            box.view(np.uint16)[...] = NAN_PATTERN
         else:
             box[...] = 0
         if inside is not None and values is not None:
@@ -238,7 +239,7 @@ def store_window(
             reduce_into(target, values, bound.tensor_map.data_type, reduction)
         except KeyError:
             raise TmaFault(
-                "illegal instruction", f"{reduction} of {bound.tensor_map.data_type} does not execute on sm_90"
+                "illegal instruction", f"{reduction} of {bound.tensor_map.data_type} does not execute"
             ) from None
 
 

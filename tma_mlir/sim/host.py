@@ -26,7 +26,7 @@ class HostArray:
 def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: Any) -> HostArray:
     """Place argument ``index`` in global memory.
 
-    Views of one array share its allocation. The array's data moves neither: writes appear in it.
+    Views of one array share its allocation. The array's data is not copied: writes appear in it.
     """
     if not isinstance(value, np.ndarray):
         raise SimulationError(
@@ -43,11 +43,28 @@ def host_array(memory: GlobalMemory, index: int, spec: MemRefArgument, value: An
     problems = shape_problems(spec, value.shape, strides)
     if problems:
         raise SimulationError("arguments", f"argument {index}: {'; '.join(problems)}")
+    return HostArray(_place(memory, index, value), value.shape, strides)
+
+
+def host_memory(memory: GlobalMemory, index: int, value: Any) -> HostArray | bytes:
+    """What argument ``index`` points to, in global memory; a null pointer is a number here as well."""
+    if isinstance(value, np.ndarray):
+        return HostArray(_place(memory, index, value), value.shape, value.strides)
+    if value.__class__ is int and value == 0:
+        return bytes(8)
+    raise SimulationError(
+        "arguments",
+        f"argument {index} is an address, of which the simulator has its own: give the NumPy array it points to, "
+        f"not {value!r}",
+    )
+
+
+def _place(memory: GlobalMemory, index: int, value: np.ndarray) -> int:
+    """The simulated address of the array's first element."""
     owner = _owner(value)
     start, end = _byte_bounds(owner)
     region = _region(memory, f"argument {index}", owner, start, end)
-    first = region.base + (value.__array_interface__["data"][0] - start if value.size else 0)
-    return HostArray(first, value.shape, strides)
+    return region.base + (_start(value) - start if value.size else 0)
 
 
 def _owner(value: np.ndarray) -> np.ndarray:
@@ -66,7 +83,7 @@ def _region(memory: GlobalMemory, name: str, owner: np.ndarray, start: int, end:
     flat = owner if owner.flags.c_contiguous or not owner.flags.f_contiguous else owner.T
     if flat.flags.c_contiguous:
         return memory.add(name, flat.reshape(-1).view(np.uint8))
-    # A strided array that is nobody's view: its bytes, gaps included.
+    # A strided array that is not a view: its bytes, gaps included.
     memory.owners.append(owner)
     return memory.add(name, np.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start)))
 

@@ -24,8 +24,6 @@ SHARED_WINDOW = 0x4000_0000_0000
 RANK_SHIFT = 24
 SHARED_RESERVED = 0x400
 """The first KiB of shared memory belongs to the system on sm_90."""
-SHARED_LIMIT = 227 * 1024
-"""Bytes one CTA may use on sm_90."""
 
 
 class Region:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..abi.parameters import DESCRIPTOR_BYTES
+from ..hardware import DESCRIPTOR_BYTES, MAX_STRIDE_BYTES
 from .compile import Compiler, Step, operation
 from .engine import BoundTensorMap, TmaFault
 from .errors import SimulationError
@@ -92,7 +92,7 @@ def _changed(bound: BoundTensorMap, field: str, ordinal: int, value: int) -> Bou
         if value == 0:
             raise TmaFault("illegal instruction", "new dimension of 0 elements")
         return BoundTensorMap(replace(tensor_map, dims=changed), bound.address)
-    if value % 16 or not 0 <= value < 1 << 40:
+    if value % 16 or not 0 <= value <= MAX_STRIDE_BYTES:
         raise TmaFault("illegal instruction", f"new stride {value} B is not a multiple of 16 B below 2^40")
     return BoundTensorMap(replace(tensor_map, strides_bytes=changed), bound.address)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.types import Type
 from .compile import Compiler, Step, operation
 from .errors import UnsupportedError
 from .memory import LANES
 from .program import Instruction
-from .types import Type
 
 
 def wrapper(bits: int):

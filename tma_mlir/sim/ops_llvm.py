@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.types import Type, parse_type
 from .compile import Compiler, Step, blend, blend_type, operation
 from .errors import UnsupportedError
 from .memory import LOCAL_BASE, SHARED_WINDOW
 from .ops_integer import wrapper
 from .program import Instruction
-from .types import Type, parse_type
 
 DYNAMIC_INDEX = -(1 << 31)
 """A getelementptr index that is an operand."""
@@ -115,14 +115,14 @@ def _element_pointer(i: Instruction, c: Compiler) -> Step:
     fixed, terms = 0, []
     for position, index in enumerate(i.attributes["rawConstantIndices"]):
         if position == 0:
-            scale = kind.size
+            scale = kind.stride
         elif kind.kind == "struct":
             fixed += kind.offsets[index]
             kind = kind.fields[index]
             continue
         else:
             kind = kind.element
-            scale = kind.size
+            scale = kind.stride
         if index == DYNAMIC_INDEX:
             terms.append((operands.pop(0), scale))
         else:
@@ -159,7 +159,7 @@ def _alloca(i: Instruction, c: Compiler) -> Step:
         raise UnsupportedError("llvm.alloca of a size that is not constant", i.location)
     kind = parse_type(i.attributes["elem_type"])
     start = -(-c.local_bytes // 16) * 16
-    c.local_bytes = start + kind.size * int(count)
+    c.local_bytes = start + kind.stride * int(count)
     address = LOCAL_BASE + start
     return lambda r, w: address
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.types import Type
 from .compile import Compiler, Step, operation
 from .errors import UnsupportedError
 from .memory import LANES, Site, load_lanes, resolve, store_lanes
 from .ops_integer import unsigned, wrapper
 from .program import Instruction
-from .types import Type
 
 
 def _leaves(kind: Type, offset: int = 0) -> Iterator[tuple[Type, int]]:
@@ -22,7 +22,7 @@ def _leaves(kind: Type, offset: int = 0) -> Iterator[tuple[Type, int]]:
             yield from _leaves(field, offset + start)
     elif kind.kind == "array":
         for index in range(kind.count):
-            yield from _leaves(kind.element, offset + index * kind.element.size)
+            yield from _leaves(kind.element, offset + index * kind.element.stride)
     else:
         yield kind, offset
 

@@ -11,12 +11,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ..abi.types import Type
 from .compile import Compiler, Step, operation
 from .errors import SimulationError, UnsupportedError
 from .machine import LANE_IDS, Warp
 from .memory import LANES, Site, load_lanes, store_lanes
 from .program import Instruction
-from .types import Type
 
 GROUP = LANE_IDS // 4
 THREAD = LANE_IDS % 4

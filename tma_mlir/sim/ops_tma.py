@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..hardware import REDUCTIONS
 from . import engine, gather, im2col
 from .compile import Compiler, Step, operation
 from .errors import SimulationError, UnsupportedError
@@ -25,7 +26,6 @@ from .issue import (
 from .machine import Warp
 from .ops_barrier import predicated, shared_place
 from .program import Instruction
-from .reduction import REDUCTIONS
 from .shadow import Chunks
 from .swizzle import shared_chunks
 from .transfer import launch
@@ -96,7 +96,7 @@ def issue_store(
         inside = engine.window(bound, coordinates, store=True)
         if reduction is not None and reduction not in REDUCTIONS.get(bound.tensor_map.data_type, ()):
             raise engine.TmaFault(
-                "illegal instruction", f"{reduction} of {bound.tensor_map.data_type} does not execute on sm_90"
+                "illegal instruction", f"{reduction} of {bound.tensor_map.data_type} does not execute"
             )
     except engine.TmaFault as error:
         raise fault(error, what, location) from None

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.types import Type
 from .compile import Compiler, Step, operation
 from .errors import UnsupportedError
 from .memory import LANES
 from .ops_llvm import zero
 from .program import Instruction
-from .types import Type
 
 
 def scalar_of(row: np.ndarray) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..abi.types import Type
 from .errors import UnsupportedError
-from .types import Type
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..abi.types import Type, integer
 from .errors import UnsupportedError
 from .program import Block, Function, Instruction
-from .types import Type, integer
 
 _GUARD = re.compile(r"@(!?)\s*(\$\d+|%?\w+)\s+(.*)", re.S)
 
@@ -288,7 +288,7 @@ def _fence(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) ->
 
 
 def _create_policy(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:
-    """A cache policy: a number that only cache hints take, of which the simulator has none."""
+    """A cache policy: a number that only cache hints take, and the simulator has no caches."""
     return asm.make("llvm.mlir.constant", [], value=0x12F0000000000000)
 
 

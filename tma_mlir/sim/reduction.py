@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import ml_dtypes
 import numpy as np
+
+from ..dtypes import DRIVER_TYPES
+from ..hardware import REDUCTIONS
 
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -23,31 +25,14 @@ _OPERATIONS: dict[str, Combine] = {
     "xor": np.bitwise_xor, "inc": _increment, "dec": _decrement,
 }  # fmt: skip
 
-_TYPES: dict[str, tuple[np.dtype, str]] = {
-    "UINT32": (np.dtype(np.uint32), "add min max inc dec and or xor"),
-    "INT32": (np.dtype(np.int32), "add min max and or xor"),
-    "UINT64": (np.dtype(np.uint64), "add min max and or xor"),
-    "INT64": (np.dtype(np.int64), "min max"),
-    "FLOAT16": (np.dtype(np.float16), "add min max"),
-    "BFLOAT16": (np.dtype(ml_dtypes.bfloat16), "add min max"),
-    "FLOAT32": (np.dtype(np.float32), "add"),
-    "FLOAT32_FTZ": (np.dtype(np.float32), "add"),
-    "TFLOAT32": (np.dtype(np.float32), "add"),
-    "TFLOAT32_FTZ": (np.dtype(np.float32), "add"),
-    "FLOAT64": (np.dtype(np.float64), "add"),
-}
-
-REDUCTIONS: dict[str, frozenset[str]] = {name: frozenset(ops.split()) for name, (_, ops) in _TYPES.items()}
-"""The operations that execute on sm_90, by ``CUtensorMapDataType`` suffix."""
-
 
 def reduce_into(target: np.ndarray, values: np.ndarray, data_type: str, operation: str) -> None:
     """``target = operation(target, values)`` in place; both are uint8 of the same shape, elements last.
 
     ``KeyError`` if the pair does not execute on sm_90.
     """
-    dtype, legal = _TYPES[data_type]
-    if operation not in legal.split():
+    dtype = DRIVER_TYPES[data_type].numpy
+    if operation not in REDUCTIONS[data_type]:
         raise KeyError(operation)
     combine = _OPERATIONS[operation]
     new = np.ascontiguousarray(values).view(dtype)

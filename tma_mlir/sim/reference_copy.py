@@ -1,7 +1,7 @@
 """Calls that stand for a whole copy: external functions marked ``tile.reference_copy``, executed natively.
 
 ``passes/tile_reference_copies.py`` makes them; ``definition.py`` says where every element lies. They are meant for runs
-without hazard checks: to the shadow memory they are no copies at all.
+without hazard checks: the shadow memory does not see them as copies.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from .transfer import Transfer
 
 
 def deadlock(cluster: Cluster) -> SimulationError:
-    """Nobody can run and nothing is in flight: say why."""
+    """No warp can run and nothing is in flight: say why."""
     waits: list[tuple[Warp, str, Wait]] = []
     for w in cluster.warps:
         for front in w.fronts:
@@ -105,10 +105,10 @@ def cause(barrier: MBarrier, wait: Wait) -> str:
     if barrier.pending == barrier.count and not log.transfers and not log.expected:
         if barrier.phase > 0 and wait.parity == barrier.phase & 1:
             return (
-                f"Nobody arrives in phase {barrier.phase}; the phase before, with parity {(barrier.phase - 1) & 1}, "
+                f"No thread arrives in phase {barrier.phase}; the phase before, with parity {(barrier.phase - 1) & 1}, "
                 "has completed: the parity of the wait did not flip with the phase, or an arrival is missing"
             )
-        return "Nobody has arrived: the arrival (arrive.expect_tx) is missing or not reached"
+        return "No thread has arrived: the arrival (arrive.expect_tx) is missing or not reached"
     arrived = barrier.count - barrier.pending
     return (
         f"{arrived} of {barrier.count} arrivals came: the count of mbarrier.init is too large or an arrival is missing"
@@ -143,7 +143,7 @@ def _untouched(barrier: MBarrier) -> bool:
 
 
 def _weight(barrier: MBarrier, waits: list[tuple[str, Wait]]) -> int:
-    """Barriers with something wrong in their counts explain more than those nobody came to."""
+    """Barriers with something wrong in their counts explain more than those where no thread arrived."""
     score = len(waits)
     if barrier.tx:
         score += 1000

@@ -1,6 +1,6 @@
 """Running a grid: clusters one after the other, their warps in turns, copies completing in between.
 
-Schedule 0 runs each warp until it waits and completes copies only when nobody can run (the latest moment). Other
+Schedule 0 runs each warp until it waits and completes copies only when no warp can run (the latest moment). Other
 seeds choose the warp, how long it runs and when each copy completes at random.
 """
 
@@ -122,7 +122,7 @@ def _complete_due(machine: Machine) -> None:
 
 
 def _complete_some(machine: Machine) -> None:
-    """Nobody can run: complete the oldest copy, or a random one."""
+    """No warp can run: complete the oldest copy, or a random one."""
     pick = 0 if machine.random is None else int(machine.random.integers(len(machine.in_flight)))
     finish(machine, machine.in_flight[pick])
 

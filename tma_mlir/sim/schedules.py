@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..abi.signature import KernelSignature
+from ..chips import DEFAULT_CHIP
 from .errors import SimulationError
 from .simulate import Shape, SimulationResult, load_program, simulate
 
@@ -27,13 +28,14 @@ def simulate_schedules(
     profile: bool = False,
     trace: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    chip: str = DEFAULT_CHIP,
 ) -> SimulationResult:
     """``simulate`` under schedules 0 .. ``schedules - 1``, each from the same inputs; arrays hold the result.
 
     Profile and trace are those of schedule 0. Raises ``SimulationError``, its message naming the schedule, on the first
     error and when two schedules give different bytes (floating-point reductions in another order may).
     """
-    program = load_program(module, signature.name, signature.dynamic_shared_bytes)
+    program = load_program(module, signature.name, signature.dynamic_shared_bytes, chip)
     arrays = [a for a in arguments if isinstance(a, np.ndarray)]
     before = [a.copy() for a in arrays]
     first: SimulationResult | None = None

@@ -9,11 +9,22 @@ from typing import Any
 import numpy as np
 
 from ..abi import scalars
+from ..abi import values as by_value
 from ..abi.conditions import check_failures
-from ..abi.parameters import DESCRIPTOR_BYTES, parameter_words, pointer_of
-from ..abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
+from ..abi.parameters import parameter_words, pointer_of
+from ..abi.signature import (
+    Argument,
+    KernelSignature,
+    MemRefArgument,
+    PointerArgument,
+    TensorMapArgument,
+    ValueArgument,
+)
 from ..abi.symbols import symbol_values
 from ..abi.tensor_maps import evaluated
+from ..abi.types import Type
+from ..chips import DEFAULT_CHIP, shared_bytes
+from ..hardware import DESCRIPTOR_BYTES
 from . import (  # noqa: F401
     ops_barrier,
     ops_bulk,
@@ -31,24 +42,23 @@ from . import (  # noqa: F401
 from .compile import Kernel, compile_function
 from .decode import decode_module
 from .engine import BoundTensorMap, TmaFault
-from .errors import Finding, SimulationError
-from .host import HostArray, host_array
+from .errors import Finding, SimulationError, UnsupportedError
+from .host import HostArray, host_array, host_memory
 from .machine import Cluster, Machine
-from .memory import PARAMETER_BASE, SHARED_LIMIT, SHARED_RESERVED, GlobalMemory
+from .memory import PARAMETER_BASE, SHARED_RESERVED, GlobalMemory
 from .profile import Profile
 from .program import Global, Module, inline_calls
 from .ptx import replace_inline_ptx
 from .scheduler import run_grid
 from .shadow import SharedShadow
 from .trace import Trace
-from .types import Type
 
 Shape = tuple[int, int, int]
 
 
 @dataclass
 class SimulationResult:
-    """What a run tells besides its effect on the arrays.
+    """What a run reports besides its effect on the arrays.
 
     ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed. ``steps``:
     program segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they were asked for.
@@ -73,8 +83,11 @@ class Program:
     memory_globals: list[tuple[Global, int]] = field(default_factory=list)
 
 
-def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0) -> Program:
-    """Decode ``module`` (``ir.Module`` or text) and compile its kernel ``name`` (the only one if None)."""
+def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0, chip: str = DEFAULT_CHIP) -> Program:
+    """Decode ``module`` (``ir.Module`` or text) and compile its kernel ``name`` (the only one if None).
+
+    ``chip`` limits shared memory: more than its blocks can have is a ``SimulationError``.
+    """
     decoded = decode_module(module, name)
     if name is None:
         kernels = [f.name for f in decoded.functions.values() if f.blocks and "nvvm.kernel" in f.attributes]
@@ -84,7 +97,7 @@ def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0) -
     function = decoded.functions[name]
     if not function.blocks:
         raise SimulationError("invalid module", f"@{name} has no body", function.location)
-    layout, end, static_end = place_shared(decoded, dynamic_shared_bytes)
+    layout, end, static_end = place_shared(decoded, dynamic_shared_bytes, chip)
     symbols = {symbol: start for symbol, (start, _) in layout.items()}
     constants = _place_constants(decoded, symbols)
     function = replace_inline_ptx(inline_calls(decoded, function))
@@ -92,7 +105,9 @@ def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0) -
     return Program(kernel, layout, end, static_end, constants)
 
 
-def place_shared(module: Module, dynamic_bytes: int) -> tuple[dict[str, tuple[int, int]], int, int]:
+def place_shared(
+    module: Module, dynamic_bytes: int, chip: str = DEFAULT_CHIP
+) -> tuple[dict[str, tuple[int, int]], int, int]:
     """Addresses of shared variables as ptxas gives them: static ones in order, then dynamic shared memory.
 
     Returns name -> (address, bytes), the end, and the end of the static part. A dynamic array that is not ``external``
@@ -121,10 +136,11 @@ def place_shared(module: Module, dynamic_bytes: int) -> tuple[dict[str, tuple[in
         layout[variable.name] = (start, dynamic_bytes)
         static_end = max(static_end, start)
     end = static_end + dynamic_bytes if dynamic else static_end
-    if end - SHARED_RESERVED > SHARED_LIMIT:
+    most = shared_bytes(chip)
+    if end - SHARED_RESERVED > most:
         raise SimulationError(
             "too much shared memory",
-            f"the kernel needs {end - SHARED_RESERVED} B of shared memory, legal {SHARED_LIMIT}",
+            f"the kernel needs {end - SHARED_RESERVED} B of shared memory, a block on {chip} has at most {most}",
         )
     return layout, -(-max(end, SHARED_RESERVED + 16) // 16) * 16, static_end
 
@@ -154,16 +170,18 @@ def simulate(
     trace: bool = False,
     progress: Callable[[int, int], None] | None = None,
     program: Program | None = None,
+    chip: str = DEFAULT_CHIP,
 ) -> SimulationResult:
     """Execute the kernel ``signature`` describes on NumPy ``arguments``; arrays are changed in place.
 
     ``module``: the lowered module (``ir.Module`` or text), ignored when a ``program`` of ``load_program`` is given.
     ``checks``: False or ``"none"`` runs without hazard checks (faults, bounds of global memory and deadlocks are always
     reported). ``schedule_seed``: 0 runs warps in order and completes copies as late as possible; others are random.
-    ``progress(done, total)`` is called after each cluster. Raises ``SimulationError`` on the first error.
+    ``progress(done, total)`` is called after each cluster. ``chip``: the one whose shared memory a block has. Raises
+    ``SimulationError`` on the first error.
     """
     if program is None:
-        program = load_program(module, signature.name, signature.dynamic_shared_bytes)
+        program = load_program(module, signature.name, signature.dynamic_shared_bytes, chip)
     kernel = program.kernel
     grid = grid or signature.grid or _known(kernel, "gpu.known_grid_size") or (1, 1, 1)
     block = block or signature.block or _known(kernel, "gpu.known_block_size") or _known(kernel, "nvvm.maxntid")
@@ -256,9 +274,10 @@ def _bind(
     for spec, value in zip(signature.arguments, bound, strict=True):
         if isinstance(value, bytes):
             values.append(value)
-        else:
-            assert isinstance(spec, MemRefArgument)
+        elif isinstance(spec, MemRefArgument):
             values += parameter_words(spec, value, signature.bare_pointers)
+        else:
+            values.append(value.pointer)
     types = program.kernel.argument_types
     if len(values) != len(types):
         raise SimulationError(
@@ -282,11 +301,15 @@ def _bind(
     return machine, [_parameter(kind, value) for kind, value in zip(types, values, strict=True)]
 
 
-def _bound(memory: GlobalMemory, index: int, spec: MemRefArgument | ScalarArgument, value: Any) -> HostArray | bytes:
+def _bound(memory: GlobalMemory, index: int, spec: Argument, value: Any) -> HostArray | bytes:
     """Argument ``index`` as it is passed."""
     if isinstance(spec, MemRefArgument):
         return host_array(memory, index, spec, value)
+    if isinstance(spec, PointerArgument):
+        return host_memory(memory, index, value)
     try:
+        if isinstance(spec, ValueArgument):
+            return by_value.to_bytes(value, spec.layout)
         return scalars.to_bytes(value, spec.dtype)
     except TypeError as error:
         raise SimulationError("arguments", f"argument {index}: {error}") from None
@@ -295,13 +318,13 @@ def _bound(memory: GlobalMemory, index: int, spec: MemRefArgument | ScalarArgume
 def _descriptor(
     index: int,
     wanted: TensorMapArgument,
-    spec: MemRefArgument | ScalarArgument,
+    spec: Argument,
     tensor: HostArray | bytes,
     symbols: Mapping[str, int],
 ) -> BoundTensorMap:
     """Descriptor ``index``, after the host's checks."""
     if isinstance(tensor, bytes) or not isinstance(spec, MemRefArgument):
-        raise SimulationError("arguments", f"tensor map {index} is of argument {wanted.argument}, which is a number")
+        raise SimulationError("arguments", f"tensor map {index} is of argument {wanted.argument}, which is no tensor")
     try:
         failures = check_failures(wanted.checks, symbols)
         plain = evaluated(wanted.tensor_map, symbols)
@@ -319,7 +342,15 @@ def _parameter(kind: Type, value: int | bytes) -> Any:
     """A parameter as registers hold it."""
     if isinstance(value, bytes):
         if kind.kind == "float":
-            return np.frombuffer(value, kind.dtype)[0]
+            return np.frombuffer(value, kind.dtype, 1)[0]
+        if kind.kind == "vector":
+            if kind.dtype == object:
+                raise UnsupportedError(f"a parameter that is a vector of {kind.element.name}")
+            return np.frombuffer(value, kind.dtype, kind.count).reshape(kind.count, 1)
+        if kind.is_aggregate:
+            parts = kind.fields if kind.kind == "struct" else kind.fields * kind.count
+            steps = range(0, kind.size, kind.element.stride) if kind.kind == "array" else kind.offsets
+            return tuple(_parameter(part, value[at : at + part.size]) for part, at in zip(parts, steps, strict=True))
         value = int.from_bytes(value, "little")
     if kind.kind == "int" and kind.bits == 1:
         return bool(value)

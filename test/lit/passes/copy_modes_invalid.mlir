@@ -106,7 +106,7 @@ gpu.module @gather_on_hopper {
   memref.global "private" @tile : memref<4x64xf16, #gpu.address_space<workgroup>>
   gpu.func @kernel(%in: memref<64x64xf16>, %bar: !barrier, %i: index) kernel {
     %tile = memref.get_global @tile : memref<4x64xf16, #gpu.address_space<workgroup>>
-    // expected-error@+1 {{gather4 on sm_90a; needed: one of sm_100, sm_100a, sm_103a, sm_110a (rule: gather supported)}}
+    // expected-error@+1 {{gather4 on sm_90a; needed: one of sm_100, sm_100a, sm_100f, sm_103, sm_103a, sm_103f, sm_110, sm_110a, sm_110f, sm_120, sm_120a, sm_120f, sm_121, sm_121a, sm_121f (rule: gather supported)}}
     "tile.copy_async"(%in, %tile, %bar, %i) {mode = "gather4", static_source_offsets = array<i64: 0, 1, 2, 3, 0>,
       static_destination_offsets = array<i64: 0, 0>, sizes = array<i64: 4, 64>,
       operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>
@@ -135,7 +135,7 @@ gpu.module @im2col_rules {
       static_destination_offsets = array<i64: 0, 0>, sizes = array<i64: 32, 64>,
       operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>
     } : (memref<8x14x14x64xf16>, memref<32x64xf16, #gpu.address_space<workgroup>>, !barrier, index) -> ()
-    // expected-error@+1 {{im2col_w on sm_90a; needed: one of sm_100a, sm_103a, sm_110a (rule: im2col wide supported)}}
+    // expected-error@+1 {{im2col_w on sm_90a; needed: one of sm_100, sm_100a, sm_100f, sm_103, sm_103a, sm_103f, sm_110, sm_110a, sm_110f, sm_120, sm_120a, sm_120f, sm_121, sm_121a, sm_121f (rule: im2col wide supported)}}
     "tile.copy_async"(%in, %tile, %bar, %i) {mode = "im2col_w", im2col = {lower_corner = [0], upper_corner = [0]},
       swizzle = #tile.swizzle<"128B">, static_source_offsets = array<i64: 0, 0, 0, 0, 0, 0>,
       static_destination_offsets = array<i64: 0, 0>, sizes = array<i64: 32, 64>,

@@ -21,7 +21,7 @@ gpu.module @store_of_any_warpgroup {
     }
     %is_later = arith.cmpi uge, %thread, %c128 : index
     scf.if %is_later {
-      // expected-warning@+1 {{Let threads 0 to 127 execute it (scf.if on thread id < 128), or subtract 64 rows a warpgroup}}
+      // expected-warning@+1 {{Let threads 0 to 127 execute it (scf.if on thread id < 128), or subtract 64 rows per warpgroup}}
       nvgpu.warpgroup.mma.store %zero, %out : !acc to !out
     } else {
       nvgpu.warpgroup.mma.store %zero, %out : !acc to !out
@@ -63,7 +63,8 @@ gpu.module @steps_of_b {
 
 // A release of cluster scope is a barrier of the whole GPU in SASS; scope cta and relaxed are not.
 gpu.module @needless_fence {
-  gpu.func @kernel(%remote: !llvm.ptr<7>) kernel {
+  gpu.func @kernel(%address: i64) kernel {
+    %remote = llvm.inttoptr %address : i64 to !llvm.ptr<7>
     // expected-warning@+1 {{'nvvm.mbarrier.arrive' op with cluster scope becomes MEMBAR.ALL.GPU before each arrival}}
     nvvm.mbarrier.arrive %remote {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
     nvvm.mbarrier.arrive %remote : !llvm.ptr<7>
@@ -76,7 +77,8 @@ gpu.module @needless_fence {
 
 // LLVM 22 aborts with "Cannot select" here.
 gpu.module @relaxed_on_old_ptx [#nvvm.target<chip = "sm_90a", features = "+ptx80">] {
-  gpu.func @kernel(%remote: !llvm.ptr<7>) kernel {
+  gpu.func @kernel(%address: i64) kernel {
+    %remote = llvm.inttoptr %address : i64 to !llvm.ptr<7>
     // expected-error@+1 {{is relaxed, which LLVM 22 can select from PTX 8.6 on; the target has +ptx80}}
     nvvm.mbarrier.arrive %remote {relaxed = true} : !llvm.ptr<7>
     gpu.return

@@ -126,7 +126,7 @@ gpu.module @groups {
     %c = arith.muli %q, %c8 : index
     %tile = memref.get_global @tile : !tile
     %0 = nvgpu.device_async_copy %in[%r2, %c], %tile[%r2, %c], 8 : memref<8x64xf16> to !tile
-    // expected-remark@+1 {{the pieces that the threads copy are no box}}
+    // expected-remark@+1 {{the pieces that the threads copy do not form a box}}
     %group = nvgpu.device_async_create_group %0
     nvgpu.device_async_wait %group
     gpu.return
@@ -140,7 +140,7 @@ gpu.module @groups {
     %rc = arith.muli %r, %c8 : index
     %tile = memref.get_global @tile : !tile
     %0 = nvgpu.device_async_copy %in[%q, %rc], %tile[%r, %c], 8 : memref<64x64xf16> to !tile
-    // expected-remark@+1 {{the pieces that the threads copy are no box}}
+    // expected-remark@+1 {{the pieces that the threads copy do not form a box}}
     %group = nvgpu.device_async_create_group %0
     nvgpu.device_async_wait %group
     gpu.return
@@ -162,7 +162,7 @@ gpu.module @groups {
     %c = arith.muli %thread, %c8 : index
     %tile = memref.get_global @tile : !tile
     %0 = nvgpu.device_async_copy %in[%r, %c], %tile[%r, %c], 8 : memref<8x64xf16> to !tile
-    // expected-remark@+1 {{which threads copy what is not known without known_block_size}}
+    // expected-remark@+1 {{without known_block_size it is not known which threads copy which piece}}
     %group = nvgpu.device_async_create_group %0
     nvgpu.device_async_wait %group
     gpu.return

@@ -62,7 +62,7 @@ def test_text_path_and_module_give_the_same_kernel():
 
 
 def test_other_things_are_no_source():
-    with pytest.raises(TypeError, match="list is no source: needed: MLIR text, a path or an MLIR module"):
+    with pytest.raises(TypeError, match="list is not a source: needed: MLIR text, a path or an MLIR module"):
         tma_mlir.compile([], "sm_90a")  # type: ignore[arg-type]
 
 

@@ -156,10 +156,7 @@ def test_another_chip_is_explained():
         kernel.launch(1, None, np.zeros(4, np.int32))
 
 
-def test_the_wrong_kernel_is_explained(report):
-    other = Kernel(report.cubin, KernelSignature("report", (), (OUT, OUT), block=(32, 1, 1)))
-    with pytest.raises(RuntimeFault, match=r"parameters of \[8\] B, its signature says \[8, 8\] B"):
-        other.launch(1, None, np.zeros(4, np.int32), np.zeros(4, np.int32))
+def test_a_kernel_that_is_not_in_the_cubin_is_explained(report):
     missing = Kernel(report.cubin, KernelSignature("nothing", (), (OUT,)), chip="sm_90")
     with pytest.raises(CudaError, match=r"CUDA_ERROR_NOT_FOUND.*no kernel of that name"):
         missing.launch(1, 32, np.zeros(4, np.int32))

@@ -5,8 +5,10 @@ import pytest
 from tma_mlir.compile.compiler import CompileError, compile_text
 
 FAMILY = ("sm_100a", "sm_103a", "sm_110a")
+BLACKWELL = ("sm_100", *FAMILY, "sm_120a")
 """Chips with every mode."""
-ALL = ("sm_90", "sm_90a", "sm_100", *FAMILY, "sm_120a")
+BLACKWELL = ("sm_100", *FAMILY, "sm_120a")
+ALL = ("sm_90", "sm_90a", *BLACKWELL)
 
 MATRIX, IMAGE = "64x512xbf16", "8x14x14x64xbf16"
 ROWS = "0, 5, 9, 60, 64"
@@ -76,12 +78,12 @@ CASES = {
     "gather": (
         load(MATRIX, ROWS, 4, GATHER),
         "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes",
-        ("sm_100", *FAMILY),
+        BLACKWELL,
     ),
     "gather_hint": (
         load(MATRIX, ROWS, 4, GATHER, "hint"),
         "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes.L2::cache_hint",
-        ("sm_100", *FAMILY),
+        BLACKWELL,
     ),
     "gather_multicast": (
         load(MATRIX, ROWS, 4, GATHER, "mask"),
@@ -132,7 +134,7 @@ CASES = {
     "im2col_w": (
         wide("im2col_w", IMAGE, "0, 3, -1, 0, 0, 1", 16),
         "cp.async.bulk.tensor.4d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes",
-        FAMILY,
+        BLACKWELL,
     ),
     "im2col_w_128": (
         wide("im2col_w_128", IMAGE, "0, 3, -1, 0, 0, 1", 128),

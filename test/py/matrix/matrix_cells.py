@@ -13,8 +13,8 @@ from dataclasses import dataclass
 CHIPS = ("sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_110a", "sm_120", "sm_120a")
 LARGER_ATOMS = frozenset(CHIPS) - {"sm_90", "sm_90a"}
 """Have swizzles with atoms of 32 and 64 bytes (the driver refused them on an H200)."""
-GATHERS = frozenset(("sm_100", "sm_100a", "sm_103a", "sm_110a"))
-"""Have tile::gather4."""
+GATHERS = frozenset(CHIPS) - {"sm_90", "sm_90a"}
+"""Have tile::gather4 into the CTA's own shared memory."""
 CTA_PAIRS = frozenset(("sm_100a", "sm_103a", "sm_110a"))
 """Have .cta_group::2 and tile::scatter4."""
 
@@ -115,7 +115,7 @@ def expected_error(cell: Cell) -> str | None:
 
 
 def expected_instruction(cell: Cell) -> str:
-    """The instruction's name and qualifiers up to the operands (PTX ISA, cp.async.bulk.tensor and its kin)."""
+    """The instruction's name and qualifiers up to the operands (PTX ISA, cp.async.bulk.tensor and others)."""
     dim = f"{cell.rank}d"
     if cell.option == "prefetch":
         return f"cp.async.bulk.prefetch.tensor.{dim}.L2.global.tile"

@@ -89,7 +89,7 @@ def test_a_scatter_asks_that_rows_are_not_negative_unless_promised():
     ("fields", "rule"),
     [
         ({"chip": "sm_90a"}, "gather supported"),
-        ({"chip": "sm_120a"}, "gather supported"),
+        ({"chip": "sm_120a", "multicast": True}, "gather supported"),
         ({"chip": "sm_100", "multicast": True}, "gather supported"),
         ({"chip": "sm_100", "direction": Direction.STORE}, "gather supported"),
         ({"direction": Direction.STORE, "reduction": "add"}, "mode reduction"),

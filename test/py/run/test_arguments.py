@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument
+from tma_mlir.abi.elements import element_type
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.run.arguments import ArgumentError, make_arguments
 from tma_mlir.run.execute import compare
@@ -60,7 +61,7 @@ def test_files_are_read_and_checked(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({0: "ones", **REST}, "'ones' is no kind of array"),
+        ({0: "ones", **REST}, "'ones' is not a kind of array"),
         ({0: "random:x", **REST}, "'x' is not a seed"),
         ({0: "missing.npy", **REST}, "No such file"),
         ({1: "zeros", 2: "1"}, "give its shape, for example --arg 1=random:1@64x8"),
@@ -73,6 +74,62 @@ def test_files_are_read_and_checked(tmp_path):
 def test_what_does_not_fit_is_refused_with_a_way_out(given, message):
     with pytest.raises(ArgumentError, match=message):
         make_arguments(SIGNATURE, given)
+
+
+OTHERS = KernelSignature(
+    "k",
+    (),
+    (
+        PointerArgument(),
+        ValueArgument("!llvm.struct<(i8, vector<2xf32>, array<2 x i64>)>"),
+        MemRefArgument(element_type("complex<f32>"), (4,), (1,)),
+        MemRefArgument(element_type("vector<3xf32>"), (4,), (1,)),
+    ),
+)
+
+
+def test_a_pointer_gets_memory_and_a_struct_its_numbers(tmp_path):
+    memory, value, *_ = make_arguments(OTHERS, {0: "iota@2x4xi16", 1: "0x10,1.5,2,-3,4", 2: "zeros", 3: "zeros"})
+    assert isinstance(memory, np.ndarray)
+    assert (memory.dtype, memory.tolist()) == (np.int16, [[0, 1, 2, 3], [4, 5, 6, 7]])
+    assert value == (16, (1.5, 2.0), (-3, 4))
+    np.save(tmp_path / "a.npy", np.array([1, 2, 3], np.uint8))
+    memory = make_arguments(OTHERS, {0: str(tmp_path / "a.npy"), 1: "1,1,1,1,1"})[0]
+    assert isinstance(memory, np.ndarray)
+    assert (memory.dtype, memory.tolist()) == (np.uint8, [1, 2, 3])
+    assert make_arguments(OTHERS, {0: "0", 1: "1,1,1,1,1"})[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["zeros", "iota", "random:3", "small:3"])
+def test_arrays_of_other_elements_are_made_and_compared(kind):
+    arrays = make_arguments(OTHERS, {0: "0", 1: "1,1,1,1,1", 2: kind, 3: kind})[2:]
+    assert [each.itemsize for each in arrays] == [8, 16]  # type: ignore[union-attr]
+    others = copy_arguments(arrays)
+    assert not compare(arrays, others)
+    others[1].reshape(-1).view(np.uint8)[20] ^= 1  # type: ignore[union-attr]
+    (mismatch,) = compare(arrays, others)
+    assert (mismatch.argument, mismatch.index) == (1, (1,))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, r"argument 0 is a pointer: say what it points to, as in --arg 0=zeros@1024xf32, or --arg 0=FILE\.npy"),
+        ({0: "zeros"}, r"--arg 0=zeros: argument 0 is a pointer: write --arg 0=zeros@1024xf32"),
+        ({0: "zeros@4"}, "argument 0 is a pointer: write"),
+        ({0: "zeros@4xf99"}, "argument 0 is a pointer: write"),
+        ({0: "zeros@-4xf32"}, "argument 0 is a pointer: write"),
+        ({0: "ones@4xf32"}, "'ones' is not a kind of array"),
+        ({0: "missing.npy"}, "No such file"),
+        ({0: "0"}, r"argument 1 is !llvm\.struct<.*>, 5 numbers \(i8, f32, f32, i64, \.\.\.\): give them in order, as "
+         r"in --arg 1=1,2,3,4,\.\.\."),
+        ({0: "0", 1: "1,2,3,4"}, r"--arg 1=1,2,3,4: argument 1 is .*, 5 numbers"),
+        ({0: "0", 1: "1,2,3,4,5.5"}, r"--arg 1=1,2,3,4,5\.5: argument 1 is .*, 5 numbers"),
+    ],
+)  # fmt: skip
+def test_pointers_and_values_say_how_they_are_given(given, message):
+    with pytest.raises(ArgumentError, match=message):
+        make_arguments(OTHERS, given)
 
 
 def test_comparison_is_by_bytes_and_says_where():

@@ -125,11 +125,6 @@ class FakeDriver:
             self.dynamic = value
         return self._answer("cuFuncSetAttribute", (function, attribute, value))
 
-    def cuFuncGetParamInfo(self, function, index):
-        if index >= len(self.parameter_sizes):
-            return (Result.CUDA_ERROR_INVALID_VALUE, 0, 0)
-        return (*OK, 0, self.parameter_sizes[index])
-
     def cuDeviceCanAccessPeer(self, device, peer):
         return self._values("cuDeviceCanAccessPeer", (device, peer), 1)
 

@@ -11,10 +11,6 @@
 
 static _Thread_local void *current;
 static int dynamic_limit = 48 * 1024;
-static size_t sizes[64];
-static size_t count;
-
-void stub_parameters(size_t n, const size_t *bytes) { count = n; memcpy(sizes, bytes, n * sizeof *bytes); }
 
 int cuInit(unsigned f) { return 0; }
 int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
@@ -38,11 +34,6 @@ int cuLibraryGetKernel(void **k, void *l, const char *name) { *k = (void *)0x300
 int cuKernelGetFunction(void **f, void *k) { *f = (void *)0x4000; return 0; }
 int cuFuncGetAttribute(int *v, int a, void *f) { *v = a == 8 ? dynamic_limit : 0; return 0; }
 int cuFuncSetAttribute(void *f, int a, int v) { dynamic_limit = v; return SAY("function attribute %d = %d", a, v); }
-int cuFuncGetParamInfo(void *f, size_t i, size_t *offset, size_t *size) {
-    if (i >= count) return 1;
-    *size = sizes[i];
-    return 0;
-}
 int cuMemAlloc_v2(uint64_t *p, size_t n) { *p = (uint64_t)aligned_alloc(256, (n + 255) / 256 * 256); return 0; }
 int cuMemFree_v2(uint64_t p) { free((void *)p); return SAY("free"); }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *s) { memcpy((void *)to, from, n); return 0; }

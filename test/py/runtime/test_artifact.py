@@ -87,7 +87,7 @@ def test_loading_needs_no_mlir(tmp_path):
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "text").write_text("no zip")
-    with pytest.raises(ValueError, match="is no saved kernel"):
+    with pytest.raises(ValueError, match="is not a saved kernel"):
         Kernel.load(tmp_path / "text")
     with zipfile.ZipFile(tmp_path / "zip", "w") as file:
         file.writestr("kernel.json", json.dumps({"format": 99}))

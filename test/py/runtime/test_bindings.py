@@ -11,15 +11,12 @@ import pytest
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 PROGRAM = """
-import ctypes
 import numpy as np
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import Kernel, native_chip
 
-sizes = (ctypes.c_size_t * 3)(128, 8, 4)
-ctypes.CDLL("libcuda.so.1").stub_parameters(ctypes.c_size_t(3), sizes)
 tensor_map = TensorMap("BFLOAT16", (64, 8), (128,), (32, 4), (1, 2), Swizzle.B64, 3, OobFill.NAN)
 arguments = (MemRefArgument(dtype("ui8"), (1024,), (1,)), ScalarArgument(dtype("i32")))
 signature = KernelSignature("k", (TensorMapArgument(0, tensor_map),), arguments)

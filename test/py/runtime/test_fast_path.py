@@ -7,12 +7,12 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+from tma_mlir.abi.parameters import parameter_sizes
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import TensorMap
 from tma_mlir.runtime import DescriptorError, Kernel, driver
-from tma_mlir.runtime.module import parameter_sizes
 
 
 class Tensor:

@@ -9,13 +9,12 @@ import weakref
 import numpy as np
 import pytest
 
+from tma_mlir.abi.parameters import parameter_sizes
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
-from tma_mlir.assembler import assemble
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.runtime import ArgumentTypeError, CudaError, DescriptorError, Kernel, RuntimeFault, Unloaded
-from tma_mlir.runtime.module import parameter_sizes
 
 MATRIX = MemRefArgument(dtype("f16"), (8, 256), (256, 1))
 ANY = MemRefArgument(dtype("f32"), (None, None), (None, 1), None)
@@ -305,30 +304,6 @@ def test_wrong_chip_says_both(fake_driver):
     fake.fail["cuLibraryLoadData"] = fake.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
     with pytest.raises(CudaError, match=r"compiled for sm_100a, GPU 0 is sm_90a.*chip='native'"):
         Kernel(b"", signature(), chip="sm_100a").launch(1, None)
-
-
-@pytest.mark.parametrize(("cubin", "arguments"), [(3, (MATRIX,)), (1, (MATRIX, MATRIX))])
-def test_cubin_of_another_signature_is_refused(fake_driver, cubin, arguments):
-    ptx = (
-        ".version 8.0\n.target sm_90\n.address_size 64\n"
-        f".visible .entry copy({', '.join(f'.param .u64 p{i}' for i in range(cubin))}) {{ ret; }}\n"
-    )
-    fake_driver([8] * cubin)
-    sizes = ", ".join(["8"] * cubin)
-    with pytest.raises(RuntimeFault, match=rf"parameters of \[{sizes}\] B, its signature says"):
-        Kernel(assemble(ptx, "sm_90"), signature(arguments=arguments)).launch(
-            1, None, *[np.zeros((8, 256), np.float16)] * len(arguments)
-        )
-
-
-def test_the_driver_is_not_asked_past_the_last_parameter(fake_driver):
-    """That is an error, which compute-sanitizer reports."""
-    sig = signature(arguments=(MATRIX,))
-    fake, asked = fake_driver(parameter_sizes(sig)), []
-    real = fake.cuFuncGetParamInfo
-    fake.cuFuncGetParamInfo = lambda function, index: asked.append(index) or real(function, index)
-    Kernel(b"", sig).launch(1, None, np.zeros((8, 256), np.float16))
-    assert asked == [0]
 
 
 def test_after_unload_nothing_is_launched(fake_driver):

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tma_mlir.runtime import native
+import tma_mlir
+from tma_mlir.runtime import native, native_build
 
+PACKAGE = Path(tma_mlir.__file__).parent
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 HEADERS = Path(sysconfig.get_path("include"), "Python.h")
 
@@ -88,8 +90,6 @@ rows = Expr.of(Symbol("arg0.dim0"))
 tensor_map = TensorMap("UINT8", (64, rows), (64,), (32, 4), (1, 1))
 arguments = (MemRefArgument(dtype("i8"), (None, 64), (64, 1)), ScalarArgument(dtype("i8")))
 signature = KernelSignature("k", (TensorMapArgument(0, tensor_map),), arguments, block=(32, 1, 1))
-sizes = (ctypes.c_size_t * 3)(128, 8, 1)
-ctypes.CDLL("libcuda.so.1").stub_parameters(ctypes.c_size_t(3), sizes)
 
 
 def tensor(rows, offset=0):
@@ -170,7 +170,7 @@ native
 @pytest.fixture(scope="module")
 def stub(tmp_path_factory):
     """Environment with the stand-in driver and an empty cache."""
-    if sys.platform != "linux" or not COMPILER or not HEADERS.exists():
+    if native_build.why_never() or not COMPILER or not HEADERS.exists():
         pytest.skip("no C compiler, or no headers of this Python")
     pytest.importorskip("cuda.bindings")
     folder = tmp_path_factory.mktemp("stub")
@@ -178,15 +178,30 @@ def stub(tmp_path_factory):
     library = folder / "libcuda.so.1"
     command = [str(COMPILER), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(library), str(source), "-ldl"]
     subprocess.run(command, check=True)
-    return {**os.environ, "LD_LIBRARY_PATH": str(folder), "TMA_MLIR_CACHE_DIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    chosen = {"LD_LIBRARY_PATH": str(folder), "TMA_MLIR_CACHE_DIR": str(folder / "cache"), "PYTHONUNBUFFERED": "1"}
+    return {**{name: value for name, value in os.environ.items() if name != "TMA_MLIR_NATIVE"}, **chosen}
 
 
-def run(environment):
-    """What the program says, and what reached the driver at each launch."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
+@pytest.fixture
+def package(tmp_path):
+    """A folder with a copy of the package as it is where there was no compiler when it was installed."""
+    shutil.copytree(PACKAGE, tmp_path / "tma_mlir", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    return tmp_path
+
+
+def run(environment, folder=PACKAGE.parent):
+    """What the program says, and what reached the driver at each launch; ``folder`` holds the package."""
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     lines = done.stdout.splitlines()
-    said = [line for line in lines if ": " in line or line in ("native", "TMA_MLIR_NATIVE=0")]
-    return said, [line for line in lines if line.startswith(("descriptor", "launch"))], done.stderr
+    driver = [line for line in lines if line.startswith(("descriptor", "launch"))]
+    said = [line for line in lines if line not in driver and (": " in line or line == lines[-1])]
+    return said, driver, done.stderr
+
+
+def through_python(reason):
+    """What the program says when nothing is launched in C."""
+    return [*EXPECTED.replace("in C", "looked at").split("\n")[1:-2], reason]
 
 
 def test_what_is_known_is_launched_in_c_and_all_else_is_looked_at(stub):
@@ -199,38 +214,82 @@ def test_what_is_known_is_launched_in_c_and_all_else_is_looked_at(stub):
 
 def test_without_c_the_results_are_the_same(stub):
     said, launches, errors = run({**stub, "TMA_MLIR_NATIVE": "0"})
-    expected = EXPECTED.replace("in C", "looked at").replace("native", "TMA_MLIR_NATIVE=0")
-    assert said == expected.split("\n")[1:-1], errors
+    assert said == through_python("TMA_MLIR_NATIVE=0"), errors
     assert launches == run(stub)[1]
 
 
-def test_it_is_built_once(stub):
-    run(stub)
-    (built,) = Path(stub["TMA_MLIR_CACHE_DIR"], "native").iterdir()
+def test_a_launch_builds_nothing(stub, package, tmp_path):
+    cache = tmp_path / "cache"
+    said, _, errors = run({**stub, "TMA_MLIR_CACHE_DIR": str(cache)}, package)
+    assert said == through_python(
+        "native_launch was not built with this package: install the package again where there are a C compiler and "
+        "Python's headers, or set TMA_MLIR_NATIVE=build"
+    ), errors
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("change", ["source", "foreign"])
+def test_what_was_built_of_another_source_is_not_loaded(stub, package, change):
+    built = package / "tma_mlir" / "runtime" / native_build.file_name()
+    if change == "source":
+        shutil.copy(PACKAGE / "runtime" / native_build.file_name(), built)
+        source = built.with_name("native_launch.c")
+        source.write_text(source.read_text() + "/* edited */\n")
+    else:
+        built.write_bytes(b"built by someone else")
+    said, _, errors = run(stub, package)
+    assert said[:-1] == through_python("")[:-1], errors
+    assert said[-1].startswith(f"{built} was built of another version of native_launch.c: install the package again")
+
+
+def test_a_damaged_one_is_explained(stub, package):
+    built = package / "tma_mlir" / "runtime" / native_build.file_name()
+    built.write_bytes((PACKAGE / "runtime" / native_build.file_name()).read_bytes().replace(b"\x7fELF", b"\x7fELK", 1))
+    said, _, errors = run(stub, package)
+    assert said == through_python(f"{built}: invalid ELF header"), errors
+
+
+def test_it_is_built_on_demand_and_once(stub, package, tmp_path):
+    environment = {**stub, "TMA_MLIR_CACHE_DIR": str(tmp_path / "cache"), "TMA_MLIR_NATIVE": "build"}
+    said, _, errors = run(environment, package)
+    assert said == EXPECTED.split("\n")[1:-1], errors
+    (built,) = (tmp_path / "cache" / "native").glob("*/*")
     before = built.stat().st_mtime_ns
-    assert run(stub)[0][-1] == "native"
+    assert run(environment, package)[0][-1] == "native"
     assert built.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("compiler", ["", "#!/bin/sh\necho no headers >&2; exit 1\n"])
-def test_without_a_working_compiler_launches_go_through_python(stub, tmp_path, compiler):
+def test_what_was_installed_is_not_built_again(stub, tmp_path):
+    cache = tmp_path / "cache"
+    assert run({**stub, "TMA_MLIR_CACHE_DIR": str(cache), "TMA_MLIR_NATIVE": "build"})[0][-1] == "native"
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    ("compiler", "reason"),
+    [("", "no C compiler: neither cc, gcc nor clang is on the PATH, and CC is not set"),
+     ("#!/bin/sh\necho no headers >&2; exit 1\n", "cc failed: no headers")],
+)  # fmt: skip
+def test_without_a_working_compiler_launches_go_through_python(stub, package, tmp_path, compiler, reason):
     folder = tmp_path / "bin"
     folder.mkdir()
     if compiler:
         (folder / "cc").write_text(compiler)
         (folder / "cc").chmod(0o755)
-    said, _, errors = run({**stub, "TMA_MLIR_CACHE_DIR": str(tmp_path), "PATH": str(folder), "CC": ""})
-    assert said[0] == "first: looked at, 1", errors
-    assert said[1] == "again: looked at, 3"
-    assert "unloaded: Unloaded" in said
+    chosen = {"TMA_MLIR_CACHE_DIR": str(tmp_path / "cache"), "TMA_MLIR_NATIVE": "build", "PATH": str(folder), "CC": ""}
+    said, _, errors = run({**stub, **chosen}, package)
+    assert said[:-1] == through_python("")[:-1], errors
+    assert said[-1].endswith(reason)
 
 
-def test_other_processes_building_at_the_same_time_do_no_harm(stub, tmp_path):
-    environment = {**stub, "TMA_MLIR_CACHE_DIR": str(tmp_path)}
+def test_other_processes_building_at_the_same_time_do_no_harm(stub, package, tmp_path):
+    environment = {**stub, "TMA_MLIR_CACHE_DIR": str(tmp_path / "cache"), "TMA_MLIR_NATIVE": "build"}
     command = [sys.executable, "-c", PROGRAM]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=package) for _ in range(3)
+    ]
     assert [process.communicate()[0].splitlines()[-1] for process in started] == ["native"] * 3
-    assert len(list((tmp_path / "native").iterdir())) == 1
+    assert len(list((tmp_path / "cache" / "native").glob("*/*"))) == 1
 
 
 def test_the_reason_is_kept(monkeypatch):
@@ -239,3 +298,15 @@ def test_the_reason_is_kept(monkeypatch):
     assert native.module() is None
     assert native.why_not == "TMA_MLIR_NATIVE=0"
     native._module.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("platform", "no_global_lock", "reason"),
+    [("darwin", 0, "no CUDA driver for darwin"), ("linux", 1, "global lock"), ("linux", 0, "")],
+)
+def test_where_there_is_no_launcher_in_c(monkeypatch, platform, no_global_lock, reason):
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": no_global_lock}.get)
+    why = native_build.why_never()
+    assert reason in why
+    assert bool(why) == bool(reason)

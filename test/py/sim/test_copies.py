@@ -223,7 +223,7 @@ def test_too_much_shared_memory_is_said():
       %s = memref.get_global @s : memref<65536xf32, 3>
       %v = memref.load %in[%t] : memref<32xf32>
       memref.store %v, %s[%t] : memref<65536xf32, 3>"""
-    with pytest.raises(SimulationError, match="needs 262144 B of shared memory, legal 232448"):
+    with pytest.raises(SimulationError, match="needs 262144 B of shared memory, a block on sm_90a has at most 232448"):
         run(
             kernel(body, "%in: memref<32xf32>", shared("s", "65536xf32"), threads=32),
             signature([("f32", (32,))], []),

@@ -416,7 +416,7 @@ def test_a_polling_loop_without_arrival_is_a_deadlock():
         scf.yield
       }}"""
     for seed in SEEDS:
-        with pytest.raises(SimulationError, match="Nobody has arrived"):
+        with pytest.raises(SimulationError, match="No thread has arrived"):
             run(
                 kernel(body, "%out: memref<32xf32>", threads=32),
                 signature([("f32", (32,))], []),

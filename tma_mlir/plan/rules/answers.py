@@ -84,9 +84,3 @@ def within(value: Value, low: int | None, high: int | None, what: str, unit: str
         status = Status.UNKNOWN
     needed = f"at least {low}{unit}" if high is None else f"{low}..{high}{unit}"
     return Answer(status, f"{what} {value}{unit}", needed, remedy, value, 1, low, high)
-
-
-def chip_number(chip: str) -> int:
-    """``90`` for ``sm_90a``."""
-    digits = "".join(character for character in chip.partition("_")[2] if character.isdigit())
-    return int(digits) if digits else 0

@@ -1,21 +1,19 @@
-"""What ``cuTensorMapEncodeTiled`` accepts. "HW" is TMA_HARDWARE.md: what an H200's driver was seen to do."""
+"""What ``cuTensorMapEncodeTiled`` accepts. "HW" is docs/hardware.md: what an H200's driver was seen to do."""
 
 from __future__ import annotations
 
 import math
 
-from ...chips import DEFAULT_CHIP
+from ...chips import DEFAULT_CHIP, Feature, chip_has, shared_bytes
 from ...dtypes import DRIVER_BYTES, DRIVER_FLOATS
+from ...hardware import MAX_BOX_EXTENT, MAX_RANK, MAX_STRIDE_BYTES
 from ...layout.expr import Expr
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
 from ..findings import Status
 from ..tensor_map import OobFill, TensorMap
-from .answers import Answer, Value, chip_number, holds, multiple, rule, within
+from .answers import Answer, Value, holds, multiple, rule, within
 from .row_modes import im2col_conditions
-
-SHARED_MEMORY_BYTES = 232_448
-"""Shared memory one block can have on sm_90 and sm_100 (227 KiB)."""
 
 
 @rule
@@ -29,7 +27,7 @@ def known_on_host(values: tuple[Value, ...]) -> Answer:
 @rule
 def rank(count: int) -> Answer:
     """A tensor map has 1 to 5 dimensions (HW, encoding)."""
-    return holds(1 <= count <= 5, f"{count} dimensions", "1..5", "Merge or drop dimensions.")
+    return holds(1 <= count <= MAX_RANK, f"{count} dimensions", f"1..{MAX_RANK}", "Merge or drop dimensions.")
 
 
 @rule
@@ -78,25 +76,28 @@ def global_stride_alignment(stride_bytes: Value, index: int) -> Answer:
 @rule
 def global_stride_range(stride_bytes: Value, index: int) -> Answer:
     """Strides are below 2^40 bytes (HW, encoding). They may overlap, be zero, and need not grow."""
-    most = (1 << 40) - 1
-    return within(stride_bytes, 0, most, f"stride {index} is", " B", "Split the tensor.")
+    return within(stride_bytes, 0, MAX_STRIDE_BYTES, f"stride {index} is", " B", "Split the tensor.")
 
 
 @rule
 def box_dimension(extent: int, index: int) -> Answer:
     """Each box dimension has 1 to 256 elements (HW, encoding)."""
-    return holds(1 <= extent <= 256, f"box dimension {index} has {extent} elements", "1..256", "Split the box.")
+    ok = 1 <= extent <= MAX_BOX_EXTENT
+    return holds(ok, f"box dimension {index} has {extent} elements", f"1..{MAX_BOX_EXTENT}", "Split the box.")
 
 
 @rule
-def box_size(box: tuple[int, ...], element_strides: tuple[int, ...], element_bytes: int) -> Answer:
-    """The box fits the SM's shared memory (HW, encoding: 230,400 B accepted, 261,120 B refused).
+def box_size(
+    box: tuple[int, ...], element_strides: tuple[int, ...], element_bytes: int, chip: str = DEFAULT_CHIP
+) -> Answer:
+    """The box fits a block's shared memory (HW, encoding: 230,400 B accepted, 261,120 B refused).
 
     The driver divides every dimension by its element stride, the innermost one too, and rounds down.
     """
     size = element_bytes * math.prod(extent // step for extent, step in zip(box, element_strides, strict=True))
-    needed = f"at most {SHARED_MEMORY_BYTES} B"
-    return holds(size <= SHARED_MEMORY_BYTES, f"box of {size} B", needed, "Split the box.")
+    most = shared_bytes(chip)
+    needed = f"at most {most} B"
+    return holds(size <= most, f"box of {size} B", needed, "Split the box.")
 
 
 @rule
@@ -128,9 +129,9 @@ def element_stride(step: int, index: int) -> Answer:
 
 @rule
 def swizzle_supported(swizzle: int, chip: str) -> Answer:
-    """Modes 0..3 everywhere; the 32-byte and 64-byte atom variants are refused on sm_90 (HW, encoding)."""
+    """Modes 0..3 everywhere; the 32-byte and 64-byte atom variants on some chips (HW, encoding: refused on sm_90)."""
     known = 0 <= swizzle <= 6
-    ok = known and (swizzle <= 3 or chip_number(chip) >= 100)
+    ok = known and (swizzle <= Swizzle.B128 or chip_has(chip, Feature.ATOM_SWIZZLES))
     label = Swizzle(swizzle).label if known else str(swizzle)
     return holds(ok, f"swizzle {label} on {chip}", "none, 32B, 64B or 128B", "Target sm_100a.")
 
@@ -181,6 +182,6 @@ def encode_conditions(
     if all(condition.finding.status is not Status.DISPROVEN for condition in found):
         inner = tensor_map.inner_box_bytes
         steps = strides if im2col is None else (1, 1)
-        found += [box_size(box, steps, tensor_map.element_bytes), inner_box_bytes(inner)]
+        found += [box_size(box, steps, tensor_map.element_bytes, chip), inner_box_bytes(inner)]
         found.append(swizzle_inner_box(inner, Swizzle(swizzle)))
     return found

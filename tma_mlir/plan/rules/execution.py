@@ -1,29 +1,15 @@
-"""What a tensor-map copy demands when it executes. "HW" is TMA_HARDWARE.md: what an H200 was measured to do."""
+"""What a tensor-map copy demands when it executes. "HW" is docs/hardware.md: what an H200 was measured to do."""
 
 from __future__ import annotations
 
-from ...chips import CHIPS
+from ...chips import CHIPS, Feature, chip_has, chips_with
+from ...hardware import REDUCTIONS
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import Swizzle, swizzle_mode
 from ..findings import Status
-from .answers import Answer, Value, chip_number, holds, multiple, rule, within
+from .answers import Answer, Value, holds, multiple, rule, within
 
 INT32 = 1 << 31
-
-REDUCTIONS: dict[str, frozenset[str]] = {
-    "UINT32": frozenset({"add", "min", "max", "inc", "dec", "and", "or", "xor"}),
-    "INT32": frozenset({"add", "min", "max", "and", "or", "xor"}),
-    "UINT64": frozenset({"add", "min", "max", "and", "or", "xor"}),
-    "INT64": frozenset({"min", "max"}),
-    "FLOAT16": frozenset({"add", "min", "max"}),
-    "BFLOAT16": frozenset({"add", "min", "max"}),
-    "FLOAT32": frozenset({"add"}),
-    "FLOAT32_FTZ": frozenset({"add"}),
-    "TFLOAT32": frozenset({"add"}),
-    "TFLOAT32_FTZ": frozenset({"add"}),
-    "FLOAT64": frozenset({"add"}),
-}
-"""Reductions that execute on sm_90, by data type (HW, execution rule 9)."""
 
 
 @rule
@@ -131,13 +117,13 @@ def multicast_direction(multicast: bool, is_store: bool) -> Answer:
 
 @rule
 def cta_group_supported(group: int, chip: str) -> Answer:
-    """``cta_group`` 2 needs sm_100a, sm_103a or sm_110a (PTX ISA, cp.async.bulk.tensor, target notes)."""
-    ok = group == 1 or (group == 2 and chip in CHIPS and CHIPS[chip].cta_pairs)
-    needed = ", ".join(name for name, each in CHIPS.items() if each.cta_pairs)
+    """``cta_group`` 2 needs a chip with CTA pairs (PTX ISA, cp.async.bulk.tensor, target notes)."""
+    ok = group == 1 or (group == 2 and chip_has(chip, Feature.CTA_PAIRS))
+    needed = ", ".join(chips_with(Feature.CTA_PAIRS))
     return holds(ok, f"cta_group {group} on {chip}", f"1, or 2 on one of {needed}", "Target sm_100a.")
 
 
 @rule
 def chip_supported(chip: str) -> Answer:
-    """Bulk asynchronous copies need sm_90 (PTX ISA, cp.async.bulk)."""
-    return holds(chip_number(chip) >= 90, f"chip {chip}", "sm_90 or later", "Target sm_90a.")
+    """Bulk asynchronous copies need sm_90 (PTX ISA, cp.async.bulk), and a chip that is known."""
+    return holds(chip in CHIPS, f"chip {chip}", f"one of {', '.join(CHIPS)}", "Target sm_90a.")

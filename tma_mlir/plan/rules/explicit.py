@@ -14,9 +14,9 @@ def descriptor_given(given: bool) -> Answer:
 
 @rule
 def equal_ranks(counts: tuple[int, ...]) -> Answer:
-    """Box, dims, strides and starts have one entry a dimension."""
+    """Box, dims, strides and starts have one entry per dimension."""
     found = f"{'/'.join(map(str, counts))} entries in box/dims/strides/starts"
-    return holds(len(set(counts)) == 1 and counts[0] > 0, found, "one a dimension", "Complete them.")
+    return holds(len(set(counts)) == 1 and counts[0] > 0, found, "one per dimension", "Complete them.")
 
 
 @rule

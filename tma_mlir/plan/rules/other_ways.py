@@ -43,7 +43,7 @@ def known_step(step_bytes: Value) -> Answer:
 def plain_copy(reduction: str | None, multicast: bool, cta_group: int, rounds: bool = False) -> Answer:
     """Only tensor-map copies are planned as reductions, multicast or for CTA pairs.
 
-    And only they round: a load of tf32 rounds each element (TMA_HARDWARE.md, execution rule 8).
+    And only they round: a load of tf32 rounds each element (docs/hardware.md, execution rule 8).
     """
     wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
     wanted.append("rounding to tf32" * rounds)

@@ -1,12 +1,12 @@
 """What ``tile::gather4``/``scatter4`` and im2col copies demand on top of the rules of every copy.
 
-Sources: PTX ISA, "Tensors" (im2col mode, gather/scatter) and cp.async.bulk.tensor; the driver API's
-cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide.
+"HW" is docs/hardware.md. Other sources: PTX ISA, "Tensors" (im2col mode, gather/scatter) and cp.async.bulk.tensor; the
+driver API's cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide.
 """
 
 from __future__ import annotations
 
-from ...chips import CHIPS
+from ...chips import Feature, chip_has, chips_with
 from ...layout.expr import bounds
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
@@ -25,7 +25,7 @@ def broken(conditions: list[Condition]) -> tuple[Finding, ...]:
 
 @rule
 def way_of_mode(variant: str) -> Answer:
-    """Nothing but TMA gathers, scatters and walks im2col boxes (planner: there is no fallback for them)."""
+    """Only TMA gathers, scatters and walks im2col boxes (planner: there is no fallback for them)."""
     ok = variant in ("auto", "tma")
     return holds(ok, f"variant {variant}", "tma", "Drop 'variant', or drop 'mode'.")
 
@@ -44,13 +44,11 @@ def row_pitch(found_bytes: int, needed_bytes: int) -> Answer:
 
 
 @rule
-def gather_supported(chip: str, what: str = "gather4") -> Answer:
-    """``tile::gather4`` into the CTA's own shared memory needs sm_100. The other forms (``what`` says multicast,
-    cta_group, prefetch or scatter4) need sm_100a and its kin (PTX ISA, cp.async.bulk.tensor, target notes)."""
-    able = [each.name for each in CHIPS.values() if (each.blackwell if what == "gather4" else each.cta_pairs)]
+def gather_supported(chip: str, form: Feature = Feature.GATHER4) -> Answer:
+    """The chip has this form of ``tile::gather4`` or ``scatter4`` (PTX ISA, cp.async.bulk.tensor, target notes)."""
+    needed = f"one of {', '.join(chips_with(form))}"
     remedy = "Copy the rows one by one, or target sm_100a."
-    needed = f"one of {', '.join(able)}"
-    return holds(chip in able, f"{what} on {chip}", needed, remedy)
+    return holds(chip_has(chip, form), f"{form.value} on {chip}", needed, remedy)
 
 
 @rule
@@ -136,11 +134,11 @@ def im2col_store_corner(corner: int) -> Answer:
 
 
 @rule
-def im2col_wide_supported(chip: str) -> Answer:
-    """``im2col::w`` and ``im2col::w::128`` need sm_100a and its kin (PTX ISA; driver API: compute capability 10)."""
-    ok = chip in CHIPS and CHIPS[chip].cta_pairs
-    needed = ", ".join(each.name for each in CHIPS.values() if each.cta_pairs)
-    return holds(ok, f"im2col_w on {chip}", f"one of {needed}", 'Use mode = "im2col".')
+def im2col_wide_supported(chip: str, form: Feature = Feature.IM2COL_W) -> Answer:
+    """The chip has this form of ``im2col::w`` (PTX ISA, cp.async.bulk.tensor, target notes); its descriptors need
+    compute capability 10.0 (driver API)."""
+    needed = f"one of {', '.join(chips_with(form))}"
+    return holds(chip_has(chip, form), f"{form.value} on {chip}", needed, 'Use mode = "im2col".')
 
 
 @rule

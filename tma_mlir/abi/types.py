@@ -1,4 +1,8 @@
-"""LLVM types of the lowered module, parsed from their text, with sizes and NumPy element types."""
+"""Types that are passed by value or lie in memory: parsed from MLIR's text, laid out as LLVM does it for NVPTX.
+
+Alignments are those of NVPTX's data layout: integers up to 256 bits, floats and pointers their size, vectors the next
+power of two of theirs.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-_FLOATS: dict[str, np.dtype] = {
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "tf32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
-    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
-}
+from ..dtypes import DTYPES
+
+WIDTHS = (1, 8, 16, 32, 64, 128, 256)
+"""Bits of the integers that have a place of their own in memory; others lie in the next wider one."""
 
 
 @dataclass(frozen=True)
 class Type:
     """``kind``: int, float, ptr, vector, array, struct or token. ``dtype``: NumPy type of one scalar element.
 
-    ``size`` and ``align`` in bytes, as the NVPTX data layout lays memory out. ``bits`` for int; ``space`` for ptr;
-    ``count``/``fields`` for aggregates.
+    ``size`` in bytes is what a store writes, ``align`` the alignment. ``bits`` for int; ``space`` for ptr; ``name`` is
+    MLIR's of an int or a float; ``count``/``fields`` for aggregates.
     """
 
     kind: str
@@ -38,6 +36,12 @@ class Type:
     count: int = 0
     fields: tuple[Type, ...] = ()
     offsets: tuple[int, ...] = ()
+    name: str = ""
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one of them to the next, and of a parameter: the size up to the alignment."""
+        return -(-self.size // self.align) * self.align
 
     @property
     def element(self) -> Type:
@@ -48,15 +52,17 @@ class Type:
         return self.kind in ("array", "struct")
 
 
-def integer(bits: int) -> Type:
+def integer(bits: int, sign: str = "") -> Type:
+    """``sign``: ``s`` or ``u``; empty for a signless one."""
+    name = f"{sign}i{bits}"
     if bits == 1:
-        return Type("int", 1, 1, np.dtype(bool), 1)
-    width = next((w for w in (8, 16, 32, 64, 128) if bits <= w), None)
+        return Type("int", 1, 1, np.dtype(bool), 1, name=name)
+    width = next((w for w in WIDTHS if bits <= w), None)
     if width is None:
-        raise ValueError(f"i{bits}")
-    size = width // 8
+        raise ValueError(name)
+    size = max(width // 8, 1)
     dtype = np.dtype(f"i{size}") if size <= 8 else np.dtype(object)
-    return Type("int", size, size, dtype, bits)
+    return Type("int", size, size, dtype, bits, name=name)
 
 
 def pointer(space: int) -> Type:
@@ -71,7 +77,7 @@ def vector(count: int, element: Type) -> Type:
 
 
 def array(count: int, element: Type) -> Type:
-    return Type("array", count * element.size, element.align, count=count, fields=(element,))
+    return Type("array", count * element.stride, element.align, count=count, fields=(element,))
 
 
 def struct(fields: tuple[Type, ...], packed: bool) -> Type:
@@ -80,7 +86,7 @@ def struct(fields: tuple[Type, ...], packed: bool) -> Type:
         step = 1 if packed else item.align
         end = -(-end // step) * step
         offsets.append(end)
-        end += item.size
+        end += item.stride
         align = max(align, step)
     return Type("struct", -(-end // align) * align, align, count=len(fields), fields=fields, offsets=tuple(offsets))
 
@@ -119,11 +125,11 @@ class _Parser:
     def parse(self) -> Type:
         self.take(r"!llvm\.")
         word = self.need(r"[A-Za-z][A-Za-z0-9_]*")
-        if word in _FLOATS:
-            dtype = _FLOATS[word]
-            return Type("float", dtype.itemsize, dtype.itemsize, dtype)
-        if re.fullmatch(r"i\d+", word):
-            return integer(int(word[1:]))
+        if word in DTYPES and DTYPES[word].is_float:
+            dtype = DTYPES[word].numpy
+            return Type("float", dtype.itemsize, dtype.itemsize, dtype, name=word)
+        if match := re.fullmatch(r"([su]?)i(\d+)", word):
+            return integer(int(match[2]), match[1])
         if word == "ptr":
             space = 0
             if self.take("<"):
@@ -134,13 +140,26 @@ class _Parser:
             return Type("token", 0, 1)
         if word == "index":
             return integer(64)
+        if word == "complex":
+            self.need("<")
+            part = self.parse()
+            self.need(">")
+            return struct((part, part), False)
         if word in ("vector", "array", "vec"):
             self.need("<")
-            count = int(self.need(r"\d+"))
-            self.need("x")
+            counts = []
+            while (count := self.take(r"\d+")) is not None:
+                counts.append(int(count))
+                self.need("x")
             element = self.parse()
             self.need(">")
-            return array(count, element) if word == "array" else vector(count, element)
+            if word == "array" and len(counts) == 1:
+                return array(counts[0], element)
+            # Of a vector of several dimensions, the last is a vector and the others are arrays.
+            made = vector(counts[-1] if counts else 1, element)
+            for count in reversed(counts[:-1]):
+                made = array(count, made)
+            return made
         if word == "struct":
             self.need("<")
             self.take(r'"[^"]*"\s*,?')
