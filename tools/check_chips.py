@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 
 import checkout  # noqa: F401
-from tma_mlir.compile.assemble import AssemblerError, assemble
 
+from tma_mlir.assembler import AssemblerError, assemble
 from tma_mlir.chips import CHIPS, Chip, Feature
 
 PTX_VERSION = "9.0"

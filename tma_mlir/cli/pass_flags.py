@@ -53,7 +53,7 @@ def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None
     if text is None:
         return None
     pipeline = parse_pipeline(text)
-    check(pipeline)
+    check(pipeline.anchor, pipeline.steps, pipeline.text)
     return pipeline
 
 

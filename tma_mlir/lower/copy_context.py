@@ -14,7 +14,7 @@ from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
 from ..layout.expr import Expr
-from ..plan import Coordinate
+from ..plan.copy_plan import Coordinate
 from .index_builder import build, exact_divide
 
 

@@ -10,7 +10,9 @@ from ..analysis.ir_access import block_owner
 from ..dialect.plan_attr import tensor_map_attribute
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import DRIVER_TYPES, OTHER_MLIR_WIDTH, dtype
-from ..plan import Condition, OobFill, Swizzle, TensorMap
+from ..layout.swizzle import Swizzle
+from ..plan.copy_plan import Condition
+from ..plan.tensor_map import OobFill, TensorMap
 from .rebase import updated_descriptor
 
 _SWIZZLES = {mode: f"swizzle_{mode.label.lower()}" for mode in (Swizzle.B32, Swizzle.B64, Swizzle.B128)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith
 
-from ..plan import Condition
+from ..plan.copy_plan import Condition
 from .copy_context import CopyContext
 from .index_builder import constant, materialize
 

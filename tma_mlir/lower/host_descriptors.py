@@ -19,7 +19,7 @@ from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import NVGPU_ENCODES
 from ..errors import TileError
 from ..layout.expr import Expr, exact_div, known_divisor
-from ..plan import TensorMap
+from ..plan.tensor_map import TensorMap
 from .copy_context import plan_value
 from .descriptors import nvgpu_says
 from .index_builder import constant, materialize

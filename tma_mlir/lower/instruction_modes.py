@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 from mlir.dialects import arith
 
-from ..plan import InstructionMode
+from ..plan.enums import InstructionMode
 
 _LOADS = {
     InstructionMode.GATHER4: "tile_gather4",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 from mlir.dialects import scf
 
-from ..plan import Loop
+from ..plan.copy_plan import Loop
 from .index_builder import add, constant, multiply
 
 MAX_UNROLLED = 8

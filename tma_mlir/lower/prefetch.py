@@ -13,7 +13,7 @@ from ..analysis.global_views import kernel_argument
 from ..analysis.ir_access import collect
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CreateDescriptorOp
-from ..plan import CopyPlan
+from ..plan.copy_plan import CopyPlan
 from .copy_context import coordinate_value, plan_value
 from .descriptors import DescriptorPool
 from .instruction_modes import im2col_offset, load_mode

@@ -14,7 +14,7 @@ from ..dialect.rebase_op import RebaseTensorOp
 from ..errors import TileError
 from ..hardware import DESCRIPTOR_BYTES
 from ..layout.expr import Expr
-from ..plan import TensorMap
+from ..plan.tensor_map import TensorMap
 from .copy_context import plan_value
 from .index_builder import add, constant, materialize
 from .inline_ptx import tensormap_copy_and_release, tensormap_replace

@@ -15,7 +15,8 @@ from mlir.dialects import arith, llvm, nvvm, scf
 from ..hardware import NAN_PATTERN
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import Swizzle, address_swizzle
-from ..plan import CopyRequest, OobFill
+from ..plan.copy_request import CopyRequest
+from ..plan.tensor_map import OobFill
 from .copy_context import CopyContext
 from .index_builder import add, constant, materialize, multiply
 from .pointers import base_pointer, element_pointer

@@ -7,7 +7,7 @@ from mlir.dialects import arith, llvm, nvvm
 
 from ..analysis.global_views import kernel_argument
 from ..errors import TileError
-from ..plan import BulkGroup, CopyPlan, IssueGroup
+from ..plan.copy_plan import BulkGroup, CopyPlan, IssueGroup
 from .copy_context import CopyContext, coordinate_value
 from .descriptors import DescriptorPool
 from .index_builder import materialize

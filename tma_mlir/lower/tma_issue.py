@@ -9,7 +9,8 @@ from mlir import ir
 from mlir.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
 
 from ..dtypes import dtype
-from ..plan import InstructionMode, TensorMap
+from ..plan.enums import InstructionMode
+from ..plan.tensor_map import TensorMap
 from .cache_policy import cache_policy
 from .copy_context import CopyContext
 from .descriptors import nvgpu_says

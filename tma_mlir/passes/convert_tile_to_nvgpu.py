@@ -33,7 +33,8 @@ from ..lower.rebase import lower_rebases
 from ..lower.teams import team, then
 from ..lower.thread_copy import emit_thread_copy
 from ..lower.tma_copy import emit_tma_copy
-from ..plan import CopyPlan, Variant
+from ..plan.copy_plan import CopyPlan
+from ..plan.enums import Variant
 from .registry import Option, Pass
 
 

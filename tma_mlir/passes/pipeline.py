@@ -11,48 +11,17 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from . import registry
+from .pipeline_check import check
+from .pipeline_steps import BoundNest, BoundPass, Step
 from .pipeline_text import Element, Nest, PassCall, PipelineError, join, parse_anchored, parse_elements
-from .pipeline_text import quote as _quote
 from .pipeline_text import split_options as _split_options
 
 if TYPE_CHECKING:
     from mlir import ir
     from mlir.passmanager import PassManager
-
-
-@dataclass(frozen=True)
-class BoundPass:
-    """A Python pass with the value of every option."""
-
-    entry: registry.Pass
-    options: Mapping[str, Any]
-    column: int
-
-    def __str__(self) -> str:
-        given = [
-            f"{option.name}={_quote(_text(self.options[option.name]))}"
-            for option in self.entry.options
-            if self.options[option.name] != option.default
-        ]
-        return f"{self.entry.argument}{{{' '.join(given)}}}" if given else self.entry.argument
-
-
-@dataclass(frozen=True)
-class BoundNest:
-    """A nested anchor with a Python pass somewhere inside."""
-
-    anchor: str
-    steps: tuple[Step, ...]
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.anchor}({join(self.steps)})"
-
-
-Step: TypeAlias = "PassCall | Nest | BoundPass | BoundNest"
 
 
 class Instrumentation(Protocol):
@@ -88,9 +57,7 @@ class ParsedPipeline:
         except PipelineError:
             raise
         except ValueError as error:
-            from .pipeline_check import check
-
-            check(self)
+            check(self.anchor, self.steps, self.text)
             raise PipelineError(str(error).strip(), self.text, 1) from None
 
     def run(self, op: ir.Operation, verify: bool = True, instrumentation: Sequence[Instrumentation] = ()) -> None:
@@ -343,7 +310,3 @@ def _run_one_by_one(
             seconds = time.perf_counter() - started
             for each in instrumentation:
                 each.after(op, path, name, seconds, failed)
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import IO
 
 from . import registry
-from .pipeline import BoundNest, ParsedPipeline, Step
+from .pipeline_steps import BoundNest, Step
 from .pipeline_text import Nest, PassCall, PipelineError, split_options
 
 
-def check(pipeline: ParsedPipeline) -> None:
+def check(anchor: str, steps: Sequence[Step], text: str) -> None:
     """``PipelineError`` at the first pass, option or anchor unknown to MLIR. Needs a current context."""
-    _check_anchor(pipeline.anchor, pipeline.text, 1)
-    _check(pipeline.steps, pipeline.anchor, pipeline.text)
+    _check_anchor(anchor, text, 1)
+    _check(steps, anchor, text)
 
 
 def _check(steps: Sequence[Step], anchor: str, text: str) -> None:

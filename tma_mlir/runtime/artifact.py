@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..abi.signature import KernelSignature
 from ..assembler import Resources
@@ -39,10 +39,9 @@ def pack(kernel: Kernel) -> bytes:
     return packed.getvalue()
 
 
-def unpack(data: bytes, name: str = "this") -> Kernel:
-    """The kernel that ``pack`` made ``data`` of; raises ``ValueError`` if it is not one. ``name`` is for messages."""
-    from .kernel import Kernel
-
+def unpack(data: bytes, name: str = "this") -> dict[str, Any]:
+    """The arguments of ``Kernel`` for what ``pack`` made ``data`` of; raises ``ValueError`` if that is not a saved
+    kernel. ``name`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             recipe = json.loads(file.read("kernel.json"))
@@ -53,11 +52,11 @@ def unpack(data: bytes, name: str = "this") -> Kernel:
         raise ValueError(
             f"{name} has format {recipe.get('format')}, this version reads {FORMAT}. Save the kernel again"
         )
-    return Kernel(
-        cubin,
-        from_data(KernelSignature, recipe["signature"]),
-        ptx=ptx,
-        plans=[from_data(CopyPlan, plan) for plan in recipe["plans"]],
-        chip=recipe["chip"],
-        resources=None if recipe["resources"] is None else from_data(Resources, recipe["resources"]),
-    )
+    return {
+        "cubin": cubin,
+        "signature": from_data(KernelSignature, recipe["signature"]),
+        "ptx": ptx,
+        "plans": [from_data(CopyPlan, plan) for plan in recipe["plans"]],
+        "chip": recipe["chip"],
+        "resources": None if recipe["resources"] is None else from_data(Resources, recipe["resources"]),
+    }

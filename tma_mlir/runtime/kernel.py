@@ -237,7 +237,7 @@ class Kernel:
         """The kernel of ``to_bytes``; ``name`` says in messages where it came from."""
         from .artifact import unpack
 
-        return unpack(data, name)
+        return Kernel(**unpack(data, name))
 
     def _launch(
         self,
