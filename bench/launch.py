@@ -4,6 +4,10 @@
 does nothing on the GPU, so what is timed is the issue alone: batches of launches, one variant after the other, a
 synchronisation between batches outside of the time; medians.
 
+``python bench/launch.py --compare [--against FOLDER] [--without-gpu]`` runs that in processes of its own, with and
+without the launcher in C, in turns with another checkout in FOLDER, and prints all of it beside each other.
+``--without-gpu``: on a stand-in for the driver (see without_gpu.py), so that only the time of this package counts.
+
 *cached*: the same tensors again; *held*: without asking the kernel for its launcher each time. *fresh*: tensors never
 seen, so that every descriptor is made anew. Triton encodes its host descriptors at each launch, cached or not.
 """
@@ -11,12 +15,15 @@ seen, so that every descriptor is made anew. Triton encodes its host descriptors
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import itertools
 import json
 import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +37,7 @@ from tma_mlir.assembler import assemble
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.runtime import Kernel, NoDevice, driver, native
-from tma_mlir.runtime.kernel import PREPARED_LAUNCHES
+from tma_mlir.runtime.known_launches import PREPARED_LAUNCHES
 
 ROWS, COLUMNS = 64, 256
 LAUNCHES = 200
@@ -62,16 +69,24 @@ def empty_kernel(tensors: int) -> Kernel:
     return Kernel(assemble(ptx, "sm_90"), signature)
 
 
+def bare_parameters(tensors: int) -> Any:
+    """The ``void**`` of ``empty_kernel``'s parameters, which it does not look at."""
+    content = (ctypes.c_char * (128 * tensors))()
+    start = ctypes.addressof(content)
+    places = [start + 128 * i for i in range(tensors)] + [start + 8 * i for i in range(tensors)]
+    pointers = (ctypes.c_uint64 * (2 * tensors))(*places)
+    pointers.content = content  # type: ignore[attr-defined]  # keeps it alive
+    return pointers
+
+
 def our_variants(torch: Any, tensors: int) -> list[Variant]:
     kernel = empty_kernel(tensors)
     arguments = [torch.zeros(ROWS, COLUMNS, dtype=torch.float16, device="cuda") for _ in range(tensors)]
     launcher = kernel[(1, 1, 1), (32, 1, 1)]
     launcher(*arguments)
-    (special,) = kernel._specialisations.values()
-    prepared = special.prepare([each.data_ptr() for each in arguments])
-    assert prepared is not None
     cuda, stream = driver.cuda(), driver.cuda().CUstream(torch.cuda.current_stream().cuda_stream)
-    function, address = kernel._module.function(0).handle, prepared.address
+    function, parameters = kernel._module.function(0).handle, bare_parameters(tensors)
+    address = ctypes.addressof(parameters)
 
     # More addresses than launches are kept for, so that none is found again.
     buffer = torch.zeros(ROWS * COLUMNS + 8 * 4 * PREPARED_LAUNCHES, dtype=torch.float16, device="cuda")
@@ -81,7 +96,7 @@ def our_variants(torch: Any, tensors: int) -> list[Variant]:
     return [
         Variant(
             "bare cuLaunchKernel", tensors,
-            lambda: cuda.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, address, 0),
+            lambda _alive=parameters: cuda.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, address, 0),
         ),
         Variant("kernel.bind(...)()", tensors, kernel.bind(None, None, *arguments)),
         Variant("kernel[grid, block](...), cached", tensors, lambda: kernel[(1, 1, 1), (32, 1, 1)](*arguments)),
@@ -137,11 +152,51 @@ def measure(variants: list[Variant], batches: int, synchronise: Callable[[], Non
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def compare(folders: list[Path], rounds: int, batches: int, without_gpu: bool) -> int:
+    """Microseconds of every variant for each folder, with and without the launcher in C: the best round of each."""
+    runs = [(folder, chosen) for folder in folders for chosen in ("build", "0")]
+    found: dict[tuple[Path, str], dict[str, float]] = {run: {} for run in runs}
+    with tempfile.TemporaryDirectory() as scratch:
+        answer = Path(scratch, "us.json")
+        for number in range(rounds):
+            for folder, chosen in runs if number % 2 == 0 else runs[::-1]:
+                command = [sys.executable, str(folder / "bench" / "launch.py")]
+                if without_gpu:
+                    command.insert(1, str(Path(__file__).with_name("without_gpu.py")))
+                command += ["--batches", str(batches), "--json", str(answer)]
+                answer.unlink(missing_ok=True)
+                done = subprocess.run(
+                    command, env={**os.environ, "TMA_MLIR_NATIVE": chosen}, capture_output=True, text=True
+                )
+                if not answer.exists():  # no GPU, or a failure: what it said is all there is
+                    print(f"{folder}:\n{done.stdout}{done.stderr}")
+                    return done.returncode
+                best = found[folder, chosen]
+                for name, value in json.loads(answer.read_text())["us"].items():
+                    best[name] = min(value, best.get(name, value))
+    names = {"build": "in C", "0": "Python"}
+    labels = [f"{'here' if folder == folders[0] else 'there'}, {names[chosen]}" for folder, chosen in runs]
+    for folder, label in zip(folders, ("here", "there"), strict=False):
+        print(f"{label}: {folder}")
+    print(f"{'host us a launch, tensors':36} " + " ".join(f"{label:>13}" for label in labels))
+    for name in found[runs[0]]:
+        cells = [f"{found[run][name]:13.2f}" if name in found[run] else f"{'-':>13}" for run in runs]
+        print(f"{name:36} {' '.join(cells)}")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--json", type=Path, help="write the medians there as well")
+    parser.add_argument("--compare", action="store_true", help="with and without the launcher in C")
+    parser.add_argument("--against", type=Path, help="with --compare: another checkout to measure too")
+    parser.add_argument("--rounds", type=int, default=3, help="with --compare: processes of each kind")
+    parser.add_argument("--without-gpu", action="store_true", help="with --compare: on a stand-in for the driver")
     options = parser.parse_args()
+    if options.compare:
+        folders = [Path(__file__).resolve().parents[1], *([options.against.resolve()] if options.against else [])]
+        return compare(folders, options.rounds, options.batches, options.without_gpu)
     try:
         place = driver.device(0)
     except NoDevice as error:

@@ -124,6 +124,8 @@ DRIVER_TYPES: dict[str, DriverType] = {
     )
 }
 """The un-packed ``CUtensorMapDataType`` by suffix, in the driver's order: the first is 0 (driver API)."""
+
+
 @dataclass(frozen=True)
 class PackedType:
     """A packed ``CUtensorMapDataType``: elements of ``bits`` without gaps in global memory. ``has_gaps``: sixteen of

@@ -14,7 +14,7 @@ from .ir_access import function_inputs
 
 
 def parameter_errors(function: ir.Operation) -> Iterator[TileError]:
-    """One for each parameter that has to be another; none for a function that is no kernel."""
+    """One for each parameter that has to be another; none for a function that is not a kernel."""
     if "kernel" not in function.attributes and "gpu.kernel" not in function.attributes:
         return
     inputs = function_inputs(function)

@@ -73,9 +73,27 @@ class Declarations:
 
     def __init__(self) -> None:
         self._tables: dict[ir.Block, dict[str, ir.Operation]] = {}
+        self._found: dict[tuple[ir.Block, str], ir.Operation | None] = {}
+        self._aligned: dict[ir.Operation, int] = {}
 
     def find(self, user: ir.Operation, symbol: str) -> ir.Operation | None:
         """The declaration that ``symbol`` means at ``user``."""
+        key = (user.block, symbol)
+        if key not in self._found:
+            self._found[key] = self._find(user, symbol)
+        return self._found[key]
+
+    def align(self, declaration: ir.Operation, alignment_bytes: int) -> None:
+        """Raises the alignment of a variable to ``alignment_bytes``."""
+        if self._aligned.get(declaration, 0) >= alignment_bytes:
+            return
+        self._aligned[declaration] = alignment_bytes
+        attributes = declaration.attributes
+        current = ir.IntegerAttr(attributes["alignment"]).value if "alignment" in attributes else 0
+        if current < alignment_bytes:
+            attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment_bytes)
+
+    def _find(self, user: ir.Operation, symbol: str) -> ir.Operation | None:
         table = enclosing(user, "gpu.module", "builtin.module")
         while table is not None:
             found = self._symbols(table.regions[0].blocks[0]).get(symbol)
@@ -110,10 +128,7 @@ def raise_alignment(root: ir.Value, alignment_bytes: int, declarations: Declarat
     declaration = declarations.find(op, ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if declaration is None:
         return False
-    attributes = declaration.attributes
-    current = ir.IntegerAttr(attributes["alignment"]).value if "alignment" in attributes else 0
-    if current < alignment_bytes:
-        attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment_bytes)
+    declarations.align(declaration, alignment_bytes)
     return True
 
 

@@ -102,6 +102,14 @@ class CopyAsyncOp(ir.OpView):
         return self._offsets("static_destination_offsets", 3)
 
     @property
+    def operand_groups(self) -> list[list[ir.Value]]:
+        """All operands by group, in the order of ``operandSegmentSizes``; for who reads most of them."""
+        operands = list(self.operation.operands)
+        bounds = itertools.accumulate(ir.DenseI32ArrayAttr(self.operation.attributes["operandSegmentSizes"]))
+        ends = [0, *bounds]
+        return [operands[start:end] for start, end in itertools.pairwise(ends)]
+
+    @property
     def dynamic_offsets(self) -> list[ir.Value]:
         """The offsets that are operands, those of the source first."""
         return [*_segment(self, 2), *_segment(self, 3)]

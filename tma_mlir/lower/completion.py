@@ -12,8 +12,8 @@ from .pointers import mbarrier_pointer
 
 def announce(context: CopyContext, transaction_bytes: int) -> None:
     """Arrives on the mbarrier and announces how many bytes will come."""
-    assert context.op.mbarrier is not None
-    nvgpu.mbarrier_arrive_expect_tx(context.op.mbarrier, constant(transaction_bytes), context.op.mbarrier_index)
+    assert context.mbarrier is not None
+    nvgpu.mbarrier_arrive_expect_tx(context.mbarrier, constant(transaction_bytes), context.mbarrier_index)
 
 
 def make_visible() -> None:
@@ -30,7 +30,7 @@ def make_visible() -> None:
 
 def complete(context: CopyContext, transaction_bytes: int) -> None:
     """Counts ``transaction_bytes`` as arrived. What the threads stored must be visible."""
-    assert context.op.mbarrier is not None
-    assert context.op.mbarrier_index is not None
-    pointer = mbarrier_pointer(context.op.mbarrier, context.op.mbarrier_index)
+    assert context.mbarrier is not None
+    assert context.mbarrier_index is not None
+    pointer = mbarrier_pointer(context.mbarrier, context.mbarrier_index)
     nvvm.mbarrier_complete_tx(pointer, arith.constant(ir.IntegerType.get_signless(32), transaction_bytes))

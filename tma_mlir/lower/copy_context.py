@@ -25,19 +25,47 @@ class CopyContext:
     op: CopyAsyncOp
 
     @functools.cached_property
+    def _groups(self) -> list[list[ir.Value]]:
+        return self.op.operand_groups
+
+    def _optional(self, group: int) -> ir.Value | None:
+        values = self._groups[group]
+        return values[0] if values else None
+
+    @property
+    def mbarrier(self) -> ir.Value | None:
+        return self._optional(4)
+
+    @property
+    def mbarrier_index(self) -> ir.Value | None:
+        return self._optional(5)
+
+    @property
+    def predicate(self) -> ir.Value | None:
+        return self._optional(6)
+
+    @property
+    def multicast_mask(self) -> ir.Value | None:
+        return self._optional(7)
+
+    @property
+    def cache_hint(self) -> ir.Value | None:
+        return self._optional(8)
+
+    @property
     def is_load(self) -> bool:
         """Global to shared. Only loads have an mbarrier."""
-        return self.op.mbarrier is not None
+        return self.mbarrier is not None
 
     @functools.cached_property
     def tensor(self) -> ir.Value:
         """The global side."""
-        return self.op.source if self.is_load else self.op.destination
+        return self._groups[0 if self.is_load else 1][0]
 
     @functools.cached_property
     def tile(self) -> ir.Value:
         """The shared side."""
-        return self.op.destination if self.is_load else self.op.source
+        return self._groups[1 if self.is_load else 0][0]
 
     @functools.cached_property
     def tile_layout(self) -> MemRef:

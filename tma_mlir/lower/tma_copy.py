@@ -62,9 +62,9 @@ def _emit_bulk(context: CopyContext, group: BulkGroup) -> None:
             nvvm.cp_async_bulk_global_shared_cta(pointer, tile, size, l2_cache_hint=hint)
             return
         cluster = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<7>"), tile)
-        assert context.op.mbarrier is not None
-        assert context.op.mbarrier_index is not None
-        barrier = mbarrier_pointer(context.op.mbarrier, materialize(context.op.mbarrier_index))
+        assert context.mbarrier is not None
+        assert context.mbarrier_index is not None
+        barrier = mbarrier_pointer(context.mbarrier, materialize(context.mbarrier_index))
         nvvm.cp_async_bulk_shared_cluster_global(cluster, pointer, barrier, size, l2_cache_hint=hint)
 
     loop_nest([loop.extent for loop in group.loops], emit)

@@ -47,19 +47,23 @@ def emit_issue(context: CopyContext, issue: Issue) -> None:
 def _plain(context: CopyContext) -> bool:
     """Whether the copy has no option that nvgpu lacks. It has multicast."""
     return not any(context.has(each) for each in ("reduce", "cache")) and (
-        context.op.cache_hint is None and context.integer("cta_group", 1) == 1
+        context.cache_hint is None and context.integer("cta_group", 1) == 1
     )
 
 
 def _emit_nvgpu(context: CopyContext, issue: Issue) -> None:
     view = _box_view(context, issue)
     coordinates = [materialize(each) for each in issue.coordinates]
-    op = context.op
     if not context.is_load:
         nvgpu.tma_async_store(view, issue.descriptor, coordinates)
         return
     nvgpu.tma_async_load(
-        view, op.mbarrier, issue.descriptor, coordinates, op.mbarrier_index, multicast_mask=op.multicast_mask
+        view,
+        context.mbarrier,
+        issue.descriptor,
+        coordinates,
+        context.mbarrier_index,
+        multicast_mask=context.multicast_mask,
     )
 
 
@@ -110,8 +114,8 @@ def _emit_nvvm(context: CopyContext, issue: Issue) -> None:
 
 def cache_hint(context: CopyContext) -> ir.Value | None:
     """The copy's L2 policy as an i64, from its operand or its attribute."""
-    if context.op.cache_hint is not None:
-        return context.op.cache_hint
+    if context.cache_hint is not None:
+        return context.cache_hint
     return cache_policy(context.string("cache")) if context.has("cache") else None
 
 
@@ -123,10 +127,9 @@ def _emit_nvvm_load(
     coordinates: list[ir.Value],
     hint: ir.Value | None,
 ) -> None:
-    op = context.op
-    assert op.mbarrier is not None
-    assert op.mbarrier_index is not None
-    barrier = mbarrier_pointer(op.mbarrier, op.mbarrier_index)
+    assert context.mbarrier is not None
+    assert context.mbarrier_index is not None
+    barrier = mbarrier_pointer(context.mbarrier, context.mbarrier_index)
     pair = context.integer("cta_group", 1) == 2
     cluster = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<7>"), pointer)
     nvvm.cp_async_bulk_tensor_shared_cluster_global(
@@ -135,7 +138,7 @@ def _emit_nvvm_load(
         coordinates,
         barrier,
         [im2col_offset(each) for each in issue.im2col_offsets],
-        multicast_mask=op.multicast_mask,
+        multicast_mask=context.multicast_mask,
         l2_cache_hint=hint,
         mode=load_mode(issue.mode),
         group=ir.Attribute.parse("#nvvm.cta_group<cta_2>") if pair else None,

@@ -82,10 +82,10 @@ def _align(context: CopyContext, plan: CopyPlan, declarations: Declarations) -> 
 
 
 def _predicated(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
-    if context.op.predicate is None:
+    if context.predicate is None:
         _copy(context, plan, pool)
         return
-    with then(context.op.predicate):
+    with then(context.predicate):
         _copy(context, plan, pool)
 
 

@@ -10,6 +10,7 @@ from ..layout.expr import Expr
 from .copy_request import CopyRequest
 from .enums import InstructionMode, Variant
 from .findings import Finding
+from .hashing import hash_once
 from .tensor_map import TensorMap
 
 
@@ -131,6 +132,9 @@ class CopyPlan:
     fallback: ThreadPlan | None = None
     findings: tuple[Finding, ...] = field(default=(), compare=False)
     """Every rule's answer. Not part of the attribute or of a saved kernel."""
+
+    def __hash__(self) -> int:
+        return hash_once(self)
 
     @property
     def instruction_count(self) -> int:

@@ -11,6 +11,7 @@ from ..layout.expr import Expr
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import Swizzle
 from .enums import Direction, Variant
+from .hashing import hash_once
 from .tensor_map import L2Promotion, OobFill
 
 
@@ -117,6 +118,9 @@ class CopyRequest:
     """Of packed elements: bytes of shared memory that sixteen take up, a key of ``dtypes.PACKINGS``; None: as usual."""
     options: tuple[tuple[str, str], ...] = ()
     """What else the caller said of the copy, as (name, text): it leads to no other plan, but a plan is made for it."""
+
+    def __hash__(self) -> int:
+        return hash_once(self)
 
     def __post_init__(self) -> None:
         for name, words in (("direction", Direction), ("variant", Variant)):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..dtypes import DRIVER_BYTES, PACKED_TYPES
 from ..layout.expr import Expr
 from ..layout.swizzle import Swizzle
+from .hashing import hash_once
 
 
 class L2Promotion(enum.IntEnum):
@@ -66,6 +67,9 @@ class TensorMap:
     oob_fill: OobFill = OobFill.ZERO
     base_offset_bytes: Expr | int = 0
     im2col: Im2col | None = None
+
+    def __hash__(self) -> int:
+        return hash_once(self)
 
     @property
     def rank(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,28 +16,21 @@ from ..assembler import Cubin, Resources
 from . import driver, native, streams
 from .arrays import HOST, ArrayView
 from .binding import Value, convert
-from .errors import CudaError, DescriptorError
-from .fast_keys import FastKeys, fast_keys, may_be_negated
-from .launch import MAX_STREAMS, Extent, LaunchAttributes, Prepared, Shape, dim3, promised
+from .errors import CudaError
+from .fast_keys import fast_keys, may_be_negated
+from .known_launches import UNREADABLE, KnownLaunches, make_room
+from .launch import Extent, LaunchAttributes, Prepared, Shape, dim3, promised
 from .module import Module, allow_cluster, allow_shared
 from .placement import choose_device, choose_stream, other_streams
 from .specialise import Specialisation, specialise
 from .staging import Staging
-
-Ready = tuple[Prepared, Callable[[int], int]]
-"""A launch and the function that gives the framework's current stream on a device."""
-
-UNREADABLE = (TypeError, AttributeError, RuntimeError, struct.error)
-"""What reading a key raises for arguments of other types, other counts, or lists as grid."""
+from .streams import DRIVER_STREAMS
 
 LAUNCHERS = 64
 """Combinations of grid and block a kernel keeps launchers for, oldest out first."""
 
-PREPARED_LAUNCHES = 1024
-"""Launches with settled addresses a kernel keeps, oldest out first; about 1 KiB each."""
-
-SPECIALISATIONS = 256
-"""Combinations of shapes and strides a kernel keeps, oldest out first."""
+ARGUMENT_TYPES = 16
+"""Combinations of argument types a kernel knows launches for, oldest out first."""
 
 
 class Kernel:
@@ -74,16 +66,15 @@ class Kernel:
         self._launchers: dict[tuple, Callable[..., None]] = {}
         """What ``kernel[grid, block]`` gives."""
         self._alive = bytearray(b"\1")
-        self._keys: FastKeys | None = None
-        """The readers for the types launched last."""
-        self._ready: dict[tuple, Ready] = {}
-        self._fast: dict[tuple[type, ...], FastKeys] = {}
-        self._specialisations: dict[tuple, Specialisation] = {}
-        self._streams: dict[int, Any] = {}
+        self._known: dict[tuple[type, ...], KnownLaunches] = {}
+        """By the types of the arguments."""
+        self._last: KnownLaunches | None = None
+        """Those of the types launched last."""
         self._lock = threading.Lock()
         self._debug = os.environ.get("TMA_MLIR_DEBUG", "0") not in ("", "0")
         self._launches = 0
         self._one_device = False
+        """Whether there is one GPU only; looked up before a launch becomes known."""
 
     def __repr__(self) -> str:
         return f"<tma_mlir kernel {self.signature.name!r} for {self.chip or 'an unknown chip'}>"
@@ -101,7 +92,7 @@ class Kernel:
             return look
         made = native.launch(look, self._alive)
         with contextlib.suppress(TypeError), self._lock:
-            _bounded(self._launchers, LAUNCHERS)
+            make_room(self._launchers, LAUNCHERS)
             self._launchers[grid_block] = made
         return made
 
@@ -149,30 +140,30 @@ class Kernel:
         if cluster is not None or shared_memory is not None or attributes is not None:
             attributes = LaunchAttributes.of(attributes)
             extent = (grid, cluster, shared_memory, attributes)
-        keys = self._keys
+        known = self._last
         # A stream of another GPU moves the launch there.
-        if keys is not None and (stream is None or self._one_device):
-            key = found = None
+        if known is not None and (stream is None or self._one_device):
             try:
-                key = keys.key(extent, block, *arguments)
-                found = self._ready.get(key)
+                key = known.key(extent, block, *arguments)
+                prepared = known.prepared.get(key)
             except UNREADABLE:
-                pass
-            if found is None:
-                found = self._prepare(keys, key, extent, block, arguments)
-            if found is not None:
-                prepared, current_stream = found
-                handle = current_stream(prepared.device) if stream is None else streams.handle_of(stream)
-                known = self._streams.get(handle)
-                if known is None:
-                    known = self._remember_stream(handle)
-                if self._one_device or driver.current_device() == prepared.device:
-                    result = prepared.issue(known, prepared.address, 0)[0]
-                    if result == 0:
-                        return
-                    self._check_retry(prepared, result)
+                key = prepared = None
+            if prepared is None:
+                of_types = self._known.get(tuple(map(type, arguments)))
+                if of_types is not known:  # not the types of the launch before
+                    key, known = None, of_types
+                if known is not None:
+                    self._last = known
+                    prepared = known.find(key, extent, block, arguments)
+            if prepared is not None and known is not None:
+                handle = known.current_stream(prepared.device) if stream is None else streams.handle_of(stream)
+                driver_stream = DRIVER_STREAMS[handle]
+                direct = self._one_device or driver.current_device() == prepared.device
+                if direct and prepared.issue(driver_stream, prepared.address, 0)[0] == 0:
+                    return
+                # This thread may have no context of the device yet. Whatever else is wrong comes again.
                 with driver.current(prepared.device):
-                    self._issue(prepared, known)
+                    self._issue(prepared, driver_stream)
                 return
         self._launch(grid, block, arguments, stream, cluster, shared_memory, attributes, extent)
 
@@ -196,14 +187,11 @@ class Kernel:
             special = specialise(self.signature, self._module.function(ordinal), shape, values)
         prepared = special.prepare(_addresses(values, arguments))
         assert prepared is not None  # these addresses were checked
-        known, one_device = driver.cuda().CUstream(order.stream), driver.device_count() == 1
+        known, direct = DRIVER_STREAMS[order.stream], driver.device_count() == 1 and not self._debug
 
         def run(_alive: Any = (arguments, values)) -> None:
-            if one_device and not self._debug:
-                result = prepared.issue(known, prepared.address, 0)[0]
-                if result == 0:
-                    return
-                self._check_retry(prepared, result)
+            if direct and prepared.issue(known, prepared.address, 0)[0] == 0:
+                return
             with driver.current(ordinal):
                 self._issue(prepared, known)
 
@@ -212,9 +200,9 @@ class Kernel:
     def unload(self) -> None:
         """Frees the device's copies of the kernel. Later launches raise ``Unloaded``."""
         with self._lock:
-            self._keys, self._alive[0] = None, 0
-            for cache in (self._launchers, self._ready, self._fast, self._specialisations):
-                cache.clear()
+            self._last, self._alive[0] = None, 0
+            self._launchers.clear()
+            self._known.clear()
             self._module.unload()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -276,7 +264,7 @@ class Kernel:
                 special = specialise(self.signature, self._module.function(ordinal), shape, values)
                 prepared = special.prepare(_addresses(values, arguments))
                 assert prepared is not None  # these addresses were checked
-                known = driver.cuda().CUstream(order.stream)
+                known = DRIVER_STREAMS[order.stream]
                 self._issue(prepared, known)
                 if on_host:
                     self._wait(prepared, known)
@@ -319,65 +307,28 @@ class Kernel:
         self, extent: Any, block: Extent, arguments: Sequence[Any], values: Sequence[Value], special: Specialisation
     ) -> None:
         """Makes later launches with these types and shapes fast, where that is possible."""
-        places = {value.device for value in values if isinstance(value, ArrayView)}
+        views = [value for value in values if isinstance(value, ArrayView)]
+        if any(view.device != special.launcher.device or may_be_negated(view) for view in views):
+            return
         types = tuple(map(type, arguments))
-        keys = self._fast.get(types) or fast_keys(arguments, self._static_scalars)
-        if keys is None or not special.repeatable or places != {special.launcher.device}:
+        if not special.repeatable:
             return
-        if any(may_be_negated(value) for value in values if isinstance(value, ArrayView)):
-            return
+        known = self._known.get(types)
+        if known is None:
+            keys = fast_keys(arguments, self._static_scalars)
+            if keys is None:
+                return
+            known = KnownLaunches(keys)
         self._one_device = driver.device_count() == 1
-        try:
-            static = keys.static(keys.key(extent, block, *arguments))
-            hash(static)
-        except TypeError:  # a list as grid
+        if not known.learn(extent, block, arguments, special):
             return
         with self._lock:
-            _bounded(self._specialisations, SPECIALISATIONS)
-            self._specialisations[(keys.places(*arguments), static)] = special
-            self._fast[types] = self._keys = keys
+            if types not in self._known:
+                make_room(self._known, ARGUMENT_TYPES)
+            self._known[types] = self._last = known
             launcher = self._launchers.get((extent, block))
-            if launcher is not None and not isinstance(launcher, functools.partial):
+            if launcher is not None:
                 native.teach(launcher, self.signature, special, arguments, self._static_scalars, self._one_device)
-
-    def _prepare(
-        self, keys: FastKeys, key: tuple | None, extent: Any, block: Extent, arguments: Sequence[Any]
-    ) -> Ready | None:
-        """A launch for known types, shapes and strides with new addresses or scalars; None if something is new, or
-        wrong, which the slow path then says in full. ``key``: what ``keys`` read, where they could."""
-        try:
-            known = self._fast.get(tuple(map(type, arguments)))
-            if known is None:
-                return None
-            if key is None or known is not keys:  # not the types of the launch before
-                keys = self._keys = known
-                key = keys.key(extent, block, *arguments)
-                found = self._ready.get(key)
-                if found is not None:
-                    return found
-            places = keys.places(*arguments)
-            special = self._specialisations.get((places, keys.static(key)))
-            if special is None:
-                return None
-            values = list(arguments)
-            for index, position in keys.addresses:
-                values[index] = key[position]
-            prepared = special.prepare(values)
-        except (*UNREADABLE, DescriptorError):  # this thread may have no context yet, which the driver refuses
-            return None
-        if prepared is None:
-            return None
-        with self._lock:
-            _bounded(self._ready, PREPARED_LAUNCHES)
-            ready = self._ready[key] = (prepared, keys.current_stream)
-        return ready
-
-    def _remember_stream(self, handle: int) -> Any:
-        known = driver.cuda().CUstream(handle)
-        with self._lock:
-            _bounded(self._streams, MAX_STREAMS)
-            self._streams[handle] = known
-        return known
 
     def _issue(self, prepared: Prepared, stream: Any) -> None:
         """Launches with the device's context current."""
@@ -387,11 +338,6 @@ class Kernel:
             raise CudaError("cuLaunchKernel", result.name, int(result), self._describe(prepared))
         if self._debug and not driver.is_capturing(int(stream)):
             self._wait(prepared, stream)
-
-    def _check_retry(self, prepared: Prepared, result: Any) -> None:
-        """Raises unless the launch may have failed only because this thread has no context of the device yet."""
-        if result.name not in ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_INVALID_HANDLE"):
-            raise CudaError("cuLaunchKernel", result.name, int(result), self._describe(prepared))
 
     def _wait(self, prepared: Prepared, stream: Any) -> None:
         driver.call("cuStreamSynchronize", stream, context=self._describe(prepared))
@@ -420,9 +366,3 @@ def _all_empty(signature: KernelSignature, values: Sequence[Value]) -> bool:
             return False  # an address, or a struct that may hold one
     views = [value for value in values if isinstance(value, ArrayView)]
     return bool(views) and all(0 in view.shape for view in views)
-
-
-def _bounded(entries: dict[Any, Any], capacity: int) -> None:
-    """Makes room for one more entry; the caller holds the lock."""
-    while len(entries) >= capacity:
-        entries.pop(next(iter(entries)))

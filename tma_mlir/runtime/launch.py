@@ -14,6 +14,7 @@ import numpy as np
 from ..hardware import DESCRIPTOR_BYTES
 from . import driver
 from .module import Function
+from .streams import MAX_STREAMS
 from .tensor_maps import DescriptorBlock
 
 Dim3 = tuple[int, int, int]
@@ -22,9 +23,6 @@ Extent = int | Sequence[int] | None
 
 SLAB_BUFFERS = 16
 """Parameter buffers made at a time."""
-
-MAX_STREAMS = 64
-"""Streams that driver objects are kept for."""
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,8 @@ def teach(
 ) -> bool:
     """Makes the launch that was done for ``arguments`` known to ``launcher``, which ``launch`` made; False if it is not
     of the kind that can be launched in C. ``fixed``: the numbers that descriptors depend on."""
+    if not hasattr(launcher, "add"):
+        return False
     shape = special.launcher.shape
     arrays = [given for given, wanted in zip(arguments, signature.arguments, strict=True)
               if not isinstance(wanted, ScalarArgument)]  # fmt: skip

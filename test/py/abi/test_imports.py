@@ -1,7 +1,7 @@
 """The contract is for hosts without MLIR and without a GPU."""
 
-import subprocess
-import sys
+
+from support.processes import run_python
 
 ALONE = """
 import importlib, pkgutil, sys
@@ -14,5 +14,5 @@ print([name for name in sys.modules if name.startswith(("tma_mlir.runtime", "tma
 
 
 def test_abi_needs_neither_mlir_nor_cuda_nor_what_is_built_on_it():
-    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    done = run_python(ALONE)
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -1,13 +1,12 @@
 """``tma_mlir.compile``: sources, several kernels, the cache on disk, saving."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from mlir import ir
 
 import tma_mlir
+from support.processes import run_python
 from tma_mlir.compile import compiler
 from tma_mlir.dialect import make_context
 from tma_mlir.plan import CopyPlan
@@ -128,10 +127,7 @@ print(kernel.signature.name, "mlir" in sys.modules)
 
 def test_what_is_found_needs_no_mlir():
     """In the process that finds it."""
-    answers = [
-        subprocess.run([sys.executable, "-c", FOUND, str(DEMO)], capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    ]
+    answers = [run_python(FOUND, str(DEMO)).stdout for _ in range(2)]
     assert answers == ["copy_8x256 True\n", "copy_8x256 False\n"]
 
 

@@ -1,11 +1,10 @@
 """Loading the dialect, its operation and attribute views, and building with them."""
 
-import subprocess
-import sys
 
 import pytest
 from mlir import ir
 
+from support.processes import run_python
 from tma_mlir.dialect import irdl_path, load, make_context
 from tma_mlir.dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from tma_mlir.dialect.memrefs import read_memref
@@ -118,6 +117,6 @@ def test_importing_the_package_needs_neither_mlir_nor_cuda():
         "import tma_mlir\nimport tma_mlir.plan, tma_mlir.layout\n"
         "print(tma_mlir.irdl_path())"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = run_python(code)
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip().endswith("tile.irdl.mlir")

@@ -9,9 +9,8 @@ import os
 import numpy as np
 import pytest
 
+from support.random_copies import apply, random_arguments, random_copy
 from tma_mlir.runtime import Kernel, driver
-
-from .compiled_copies import apply, random_arguments, random_copy
 
 COPIES = int(os.environ.get("TMA_MLIR_RANDOM_COPIES", "5000"))
 LAUNCHES = 25

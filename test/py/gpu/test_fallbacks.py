@@ -1,13 +1,8 @@
 """Copies that TMA cannot make, on the GPU: the same bytes as by definition."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-
-from fallback_cases import CASES
+from support.fallback_cases import CASES
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matrix_cells import DTYPES, SWIZZLES, Cell
+from .matrix_cells import DTYPES, SWIZZLES, Cell
 
 SHARED = "#gpu.address_space<workgroup>"
 

@@ -9,17 +9,10 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 from mlir import ir
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from matrix_cells import CHIPS, Cell, cells, count, expected_error, expected_instruction
-from matrix_kernels import module
 
 from tma_mlir.assembler import assemble
 from tma_mlir.chips import CHIPS as KNOWN_CHIPS
@@ -27,6 +20,9 @@ from tma_mlir.compile.compiler import _ptx
 from tma_mlir.diagnostics import collecting
 from tma_mlir.dialect import make_context
 from tma_mlir.passes.pipeline import run_pipeline
+
+from .matrix_cells import CHIPS, Cell, cells, count, expected_error, expected_instruction
+from .matrix_kernels import module
 
 FULL = os.environ.get("TMA_MLIR_MATRIX") != "sample"
 SAMPLE = 401

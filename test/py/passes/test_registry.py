@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
+from support.processes import run_python
 from tma_mlir.passes import registry
 from tma_mlir.passes.registry import Option, Pass
 
@@ -40,5 +38,7 @@ def test_choices_are_enforced():
 
 def test_importing_the_package_loads_neither_mlir_nor_cuda():
     code = "import sys, tma_mlir, tma_mlir.cli.opt; print(*{name.split('.')[0] for name in sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stdout.split()
     assert not {"mlir", "cuda", "numpy"} & set(loaded)

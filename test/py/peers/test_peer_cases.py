@@ -6,31 +6,18 @@ copy takes, or the error, is what the row asks for.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from peer_kernels import global_type, load, store
-
+from support.by_definition import run_by_definition
+from support.copy_kernels import global_type, load, store
 from tma_mlir.compile.compiler import CompiledModule, CompileError, compile_text
 from tma_mlir.plan import Swizzle
-from tma_mlir.run.arguments import make_arguments
-from tma_mlir.run.execute import compare, reference_result, run_simulator
 
 
 def run(text: str, chip: str = "sm_90a", **given: str) -> CompiledModule:
     """Compiles, executes and compares with the copies by definition; ``given``: ``a0="zeros"`` for argument 0."""
-    compiled = compile_text(text, chip, keep=("nvgpu", "lowered"))
-    signature = compiled.signatures["k"]
-    values = make_arguments(signature, {int(name[1:]): value for name, value in given.items()})
-    expected = reference_result(text, "k.mlir", "k", values)
-    run_simulator(compiled.texts["lowered"], signature, values)
-    assert compare(values, expected) == []
-    return compiled
+    return run_by_definition(text, given, chip)
 
 
 def path(compiled: CompiledModule) -> str:

@@ -119,7 +119,7 @@ def test_arrays_of_other_elements_are_made_and_compared(kind):
         ({0: "zeros@4"}, "argument 0 is a pointer: write"),
         ({0: "zeros@4xf99"}, "argument 0 is a pointer: write"),
         ({0: "zeros@-4xf32"}, "argument 0 is a pointer: write"),
-        ({0: "ones@4xf32"}, "'ones' is no kind of array"),
+        ({0: "ones@4xf32"}, "'ones' is not a kind of array"),
         ({0: "missing.npy"}, "No such file"),
         ({0: "0"}, r"argument 1 is !llvm\.struct<.*>, 5 numbers \(i8, f32, f32, i64, \.\.\.\): give them in order, as "
          r"in --arg 1=1,2,3,4,\.\.\."),

@@ -1,11 +1,10 @@
 import json
-import subprocess
-import sys
 import zipfile
 from typing import cast
 
 import pytest
 
+from support.processes import run_python
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument, TensorMapArgument
 from tma_mlir.assembler import Resources
 from tma_mlir.codec import from_data, to_data
@@ -81,7 +80,7 @@ def test_loading_needs_no_mlir(tmp_path):
         "from tma_mlir.runtime import Kernel\n"
         f"print(Kernel.load({str(tmp_path / 'copy.tma')!r}).signature.name)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = run_python(code)
     assert done.stdout.strip() == "copy", done.stderr
 
 

@@ -1,17 +1,11 @@
 """The random copies of the GPU tests in the simulator: the bytes are those of the definition."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from support.random_copies import apply, random_arguments, random_copy
 from tma_mlir.compile.compiler import compile_text
 from tma_mlir.run.execute import run_simulator
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
-
-from compiled_copies import apply, random_arguments, random_copy  # pyright: ignore[reportMissingImports]
 
 
 @pytest.mark.parametrize("seed", range(30))

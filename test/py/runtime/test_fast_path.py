@@ -12,7 +12,8 @@ from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgume
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import TensorMap
-from tma_mlir.runtime import DescriptorError, Kernel, driver
+from tma_mlir.runtime import CudaError, DescriptorError, Kernel, driver
+from tma_mlir.runtime.known_launches import KnownLaunches
 
 
 class Tensor:
@@ -81,7 +82,7 @@ def test_the_same_arguments_are_issued_without_another_look(launched, monkeypatc
     fake, kernel = launched
     kernel.launch(1, None, Tensor(0x10000), 1.0)
     monkeypatch.setattr(Kernel, "_launch", None)
-    monkeypatch.setattr(Kernel, "_prepare", None)
+    monkeypatch.setattr(KnownLaunches, "find", None)
     calls = len(fake.calls)
     kernel.launch(1, None, Tensor(0x10000), 1.0)
     assert [call[0] for call in fake.calls[calls:]] == ["cuLaunchKernel"]
@@ -94,6 +95,25 @@ def test_another_address_only_replaces_it(launched):
     assert pointers(fake.launches[-1]) == (0x20000, 0x20000)
     assert len(fake.encoded) == 1
     assert fake.replaced[-1] == 0x20000
+
+
+def test_a_tensor_is_read_once(launched):
+    """Reading is most of what a launch through Python costs."""
+    _, kernel = launched
+    reads = []
+    for address in (0x10000, 0x20000, 0x20000):
+        tensor = Tensor(address)
+        tensor.data_ptr = lambda address=address: reads.append(address) or address  # type: ignore[method-assign]
+        kernel.launch(1, None, tensor, 1.0)
+    assert reads == [0x10000, 0x20000, 0x20000]
+
+
+def test_an_error_of_the_driver_is_raised_for_known_launches_too(launched):
+    fake, kernel = launched
+    kernel.launch(1, None, Tensor(0x10000), 1.0)
+    fake.fail["cuLaunchKernel"] = fake.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    with pytest.raises(CudaError, match=r"CUDA_ERROR_OUT_OF_MEMORY.*launch of kernel 'copy' on GPU 0"):
+        kernel.launch(1, None, Tensor(0x10000), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -232,18 +252,42 @@ def test_what_could_be_a_lazy_negation_is_looked_at_each_time(fake_driver, torch
         kernel.launch(1, 1, tensor)
         kernel.launch(1, 1, tensor)
         if strides == (2,):
-            assert kernel._ready == {}
+            assert kernel._known == {}
             tensor.is_neg = lambda: True  # type: ignore[method-assign]
             with pytest.raises(TypeError, match="resolve_neg"):
                 kernel.launch(1, 1, tensor)
-    assert len(kernel._ready) == 1
+    (known,) = kernel._known.values()
+    assert len(known.prepared) == 1
 
 
 def test_caches_are_bounded(launched, monkeypatch):
     _, kernel = launched
-    monkeypatch.setattr("tma_mlir.runtime.kernel.PREPARED_LAUNCHES", 8)
-    monkeypatch.setattr("tma_mlir.runtime.kernel.SPECIALISATIONS", 4)
+    monkeypatch.setattr("tma_mlir.runtime.known_launches.PREPARED_LAUNCHES", 8)
+    monkeypatch.setattr("tma_mlir.runtime.known_launches.SPECIALISATIONS", 4)
     for step in range(100):
-        kernel.launch(1, None, Tensor(0x10000 + 16 * step, (8 + step % 10, 256)), 1.0)
-    assert len(kernel._ready) <= 8
-    assert len(kernel._specialisations) <= 4
+        kernel.launch(1, None, Tensor(0x10000 + 16 * step, (8 + step // 10, 256)), 1.0)
+    (known,) = kernel._known.values()
+    assert len(known.prepared) == 8
+    assert len(known.settled) == 4
+
+
+def test_types_are_told_apart_and_bounded(launched, monkeypatch):
+    """Python's numbers of several types go into one f32: each keeps launches of its own."""
+    fake, kernel = launched
+    monkeypatch.setattr("tma_mlir.runtime.kernel.ARGUMENT_TYPES", 2)
+    for _ in range(2):
+        for number in (1, 1.0, np.float32(1), np.float64(1)):
+            kernel.launch(1, None, Tensor(0x10000), number)
+    assert len(kernel._known) == 2
+    assert [launch.parameters[2] for launch in fake.launches] == [np.float32(1).tobytes()] * 9
+
+
+def test_types_that_alternate_are_known(launched, monkeypatch):
+    fake, kernel = launched
+    for number in (1.0, 1, 1.0, 1):
+        kernel.launch(1, None, Tensor(0x10000), number)
+    monkeypatch.setattr(Kernel, "_launch", None)
+    calls = len(fake.calls)
+    for number in (1.0, 1, 1.0, 1):
+        kernel.launch(1, None, Tensor(0x10000), number)
+    assert [call[0] for call in fake.calls[calls:]] == ["cuLaunchKernel"] * 4

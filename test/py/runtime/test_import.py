@@ -1,9 +1,4 @@
-import subprocess
-import sys
-
-
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+from support.processes import run_python
 
 
 def test_import_loads_neither_mlir_nor_the_driver():
@@ -11,7 +6,7 @@ def test_import_loads_neither_mlir_nor_the_driver():
         "import sys; sys.modules['mlir'] = None; import tma_mlir.runtime, tma_mlir.assembler; "
         "print([m for m in ('cuda.bindings.driver', 'torch', 'cupy', 'jax') if m in sys.modules])"
     )
-    done = run(code)
+    done = run_python(code)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -23,4 +18,4 @@ def test_without_a_driver_the_error_says_what_to_do():
         "try: driver.cuda()\n"
         "except NoDevice as error: print(error)\n"
     )
-    assert "pip install cuda-python" in run(code).stdout
+    assert "pip install cuda-python" in run_python(code).stdout

@@ -27,7 +27,7 @@ def tree(tmp_path):
     pytest.importorskip("setuptools")
     tree = tmp_path / "tree"
     shutil.copytree(ROOT / "tma_mlir", tree / "tma_mlir", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    for name in ("setup.py", "pyproject.toml", "README.md"):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     return tree
 
@@ -77,6 +77,8 @@ def test_wheel_and_sdist_hold_what_is_needed(tree):
     packed = zipfile.ZipFile(wheel).namelist()
     assert f"tma_mlir/runtime/{native_build.file_name()}" in packed
     assert "tma_mlir/runtime/native_launch.c" in packed  # for TMA_MLIR_NATIVE=build
+    assert "tma_mlir/py.typed" in packed
+    assert any(name.endswith("LICENSE") for name in packed)
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"setup.py", "tma_mlir/runtime/native_launch.c", "tma_mlir/runtime/native_build.py"} <= names

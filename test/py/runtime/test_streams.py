@@ -40,5 +40,5 @@ def test_a_stream_of_cuda_core(monkeypatch):
 
 
 def test_what_is_no_stream():
-    with pytest.raises(TypeError, match="str is no stream: needed: an int, an object with __cuda_stream__"):
+    with pytest.raises(TypeError, match="str is not a stream: needed: an int, an object with __cuda_stream__"):
         handle_of("default")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.sim_kernels import kernel, run
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.sim.errors import SimulationError
-
-from .kernels import kernel, run
 
 OUT = MemRefArgument(dtype("i32"), (4,), (1,))
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.sim_kernels import kernel, run, shared, signature, tensor_map
 from tma_mlir.sim.errors import SimulationError
-
-from .kernels import kernel, run, shared, signature, tensor_map
 
 SCHEDULES = range(20)
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from support.sim_kernels import kernel, run, shared, signature, tensor_map
 from tma_mlir.sim.errors import SimulationError
-
-from .kernels import kernel, run, shared, signature, tensor_map
 
 SCHEDULES = range(20)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.sim_kernels import kernel, run, shared, signature
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, TensorMapArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.sim.errors import SimulationError
-
-from .kernels import kernel, run, shared, signature
 
 FENCE = "nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}"
 

@@ -8,9 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from support.sim_kernels import kernel, run, shared, signature
 from tma_mlir.sim.errors import SimulationError
-
-from .kernels import kernel, run, shared, signature
 
 SEEDS = (0, 1, 2)
 

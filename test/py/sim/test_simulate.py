@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.sim_kernels import kernel, run, shared, signature, tensor_map
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle
 from tma_mlir.sim.errors import SimulationError
-
-from .kernels import kernel, run, shared, signature, tensor_map
 
 SEEDS = range(5)
 

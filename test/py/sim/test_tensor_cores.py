@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.sim_kernels import kernel, run, shared, signature
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.sim.errors import SimulationError
-
-from .kernels import kernel, run, shared, signature
 
 N = 16
 MODES = {Swizzle.B128: 1, Swizzle.B64: 2, Swizzle.B32: 3}

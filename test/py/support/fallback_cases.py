@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peer_kernels import global_type, load, store
+from .copy_kernels import global_type, load, store
 
 ODD_START = ["%row", "%column"]
 

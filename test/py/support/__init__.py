@@ -1,0 +1,1 @@
+"""What tests of several folders share. pytest and pyright find it through ``test/py`` (see pyproject.toml)."""
