@@ -149,21 +149,19 @@ class Kernel:
             except UNREADABLE:
                 key = prepared = None
             if prepared is None:
-                of_types = self._known.get(tuple(map(type, arguments)))
-                if of_types is not known:  # not the types of the launch before
-                    key, known = None, of_types
-                if known is not None:
-                    self._last = known
-                    prepared = known.find(key, extent, block, arguments)
-            if prepared is not None and known is not None:
-                handle = known.current_stream(prepared.device) if stream is None else streams.handle_of(stream)
-                driver_stream = DRIVER_STREAMS[handle]
-                direct = self._one_device or driver.current_device() == prepared.device
-                if direct and prepared.issue(driver_stream, prepared.address, 0)[0] == 0:
+                known, prepared = self._find(known, key, extent, block, arguments)
+            if prepared is not None:
+                ordinal = prepared.device
+                known_stream = DRIVER_STREAMS[
+                    known.current_stream(ordinal) if stream is None else streams.handle_of(stream)
+                ]
+                if (self._one_device or driver.current_device() == ordinal) and (
+                    prepared.issue(known_stream, prepared.address, 0)[0] == 0
+                ):
                     return
                 # This thread may have no context of the device yet. Whatever else is wrong comes again.
-                with driver.current(prepared.device):
-                    self._issue(prepared, driver_stream)
+                with driver.current(ordinal):
+                    self._issue(prepared, known_stream)
                 return
         self._launch(grid, block, arguments, stream, cluster, shared_memory, attributes, extent)
 
@@ -329,6 +327,18 @@ class Kernel:
             launcher = self._launchers.get((extent, block))
             if launcher is not None:
                 native.teach(launcher, self.signature, special, arguments, self._static_scalars, self._one_device)
+
+    def _find(
+        self, last: KnownLaunches, key: tuple | None, extent: Any, block: Extent, arguments: Sequence[Any]
+    ) -> tuple[KnownLaunches, Prepared | None]:
+        """A launch that is not among those prepared for ``last``: with other addresses, or of other types. ``key``:
+        what ``last`` read, if it could."""
+        known = self._known.get(tuple(map(type, arguments)))
+        if known is None:
+            return last, None
+        if known is not last:
+            self._last, key = known, None
+        return known, known.find(key, extent, block, arguments)
 
     def _issue(self, prepared: Prepared, stream: Any) -> None:
         """Launches with the device's context current."""
