@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mlir import ir
@@ -14,11 +14,12 @@ from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.packed import PACKING
 from ..dialect.plan_attr import PLAN
-from ..dialect.prefetch_op import PrefetchAsyncOp
+from ..dialect.prefetch_op import PrefetchAsyncOp, prefetch_problems
 from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
+from ..dialect.verifier import problems
 from ..dtypes import dtype
-from ..errors import TileError
+from ..errors import TileError, TileErrors
 from ..layout.atoms import atom_layout
 from ..layout.expr import Expr, Symbol
 from ..layout.layout import AddressSwizzle, Layout
@@ -45,10 +46,12 @@ PLANNED_WITH = frozenset(
 class RequestReader:
     """``copy_request`` and ``prefetch_request``, once for each kind of operation: modules repeat them.
 
-    For one pass: it keeps attributes and values, and the operations that define offsets must not change.
+    For one pass: it keeps attributes and values, and the operations that define offsets must not change. Both raise
+    ``TileErrors`` for an operation that is not well formed, unless the caller knows that all are (``verified``).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, verified: bool = False) -> None:
+        self._verified = verified
         self._requests: dict[tuple[Any, ...], CopyRequest] = {}
         self._facts: dict[ir.Value, Facts] = {}
 
@@ -68,12 +71,19 @@ class RequestReader:
         )
         request = self._requests.get(key)
         if request is None:
+            self._demand(copy.operation, () if self._verified else problems(copy))
             request = self._requests[key] = copy_request(copy, chip, self.facts)
         return request
 
     def prefetch(self, prefetch: PrefetchAsyncOp, chip: str) -> CopyRequest:
         """What ``prefetch_request`` gives."""
+        self._demand(prefetch.operation, () if self._verified else prefetch_problems(prefetch))
         return prefetch_request(prefetch, chip, self.facts)
+
+    @staticmethod
+    def _demand(op: ir.Operation, problems: Iterable[str]) -> None:
+        if errors := [TileError(op.location, f"'{op.name}' op {problem}") for problem in problems]:
+            raise TileErrors(errors)
 
     def facts(self, value: ir.Value) -> Facts:
         """``facts_of``, remembered."""

@@ -40,6 +40,8 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
                 errors.append(_cannot_rebase(each, target.name))
         except TileError as error:
             errors.append(error)
+        except TileErrors as several:
+            errors += several.errors
     if errors:
         raise TileErrors(errors)
 

@@ -33,7 +33,7 @@ class _Checker:
     """Remembers what it has seen: modules repeat their copies."""
 
     def __init__(self) -> None:
-        self._plans, self._requests = PlanReader(), RequestReader()
+        self._plans, self._requests = PlanReader(), RequestReader(verified=True)
         self._copies: dict[tuple[Any, ...], list[str]] = {}
 
     def errors(self, op: ir.Operation) -> list[TileError]:

@@ -120,10 +120,18 @@ def _boxes(source: np.ndarray, start: int, span: int, element_bytes: int) -> dic
             for count, distance in _repeats(source, start, rows, pitch, inner):
                 box = Box(inner, (*by_rows[rows].outer, (count, distance)))
                 known = by_rows.get(rows * count)
+                if not _gaps_are_free(source, start, rows * count, pitch, inner):
+                    break
                 if len(box.outer) < MAX_RANK and (known is None or len(known.outer) > len(box.outer)):
                     by_rows[rows * count] = box
                     pending.append(rows * count)
     return found
+
+
+def _gaps_are_free(source: np.ndarray, start: int, rows: int, pitch: int, inner: int) -> bool:
+    """Whether nothing of the region lies between the rows of a box that is narrower than its swizzle."""
+    between = start + np.arange(rows - 1)[:, None] * pitch + np.arange(inner, pitch)
+    return bool((source[between] < 0).all())
 
 
 def _repeats(source: np.ndarray, start: int, rows: int, pitch: int, inner: int) -> list[tuple[int, int]]:

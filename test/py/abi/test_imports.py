@@ -1,6 +1,5 @@
 """The contract is for hosts without MLIR and without a GPU."""
 
-
 from support.processes import run_python
 
 ALONE = """

@@ -1,6 +1,5 @@
 """Loading the dialect, its operation and attribute views, and building with them."""
 
-
 import pytest
 from mlir import ir
 

@@ -249,3 +249,13 @@ def test_a_descriptor_by_hand_is_right_or_refused(request):
         return
     assert check_plan(request, plan) == []
     assert plan.instruction_count == 1
+
+
+def test_a_box_narrower_than_its_swizzle_does_not_skip_rows():
+    """Rows of 64 bytes side by side under the 128-byte swizzle: every second one would lie between a box's rows."""
+    tile = Region((0, 0), (3, 64))
+    request = CopyRequest(
+        dtype("i8"), Direction.LOAD, (3, 65), Layout((3, 65), (80, 1)), tile, (3, 64), row_major((3, 64)), tile,
+        address_swizzle(Swizzle.B128),
+    )  # fmt: skip
+    assert check_plan(request, plan_copy(request)) == []
