@@ -57,16 +57,14 @@ class RequestReader:
 
     def copy(self, copy: CopyAsyncOp, chip: str) -> CopyRequest:
         """What ``copy_request`` gives."""
-        operands = list(copy.operation.operands)
-        source, destination = operands[0], operands[1]
-        dynamic = len(copy.dynamic_offsets)
-        tile = destination if copy.mbarrier is not None else source
+        (source,), (destination,), source_offsets, destination_offsets, mbarrier, *_ = copy.operand_groups
+        tile = destination if mbarrier else source
         key = (
             chip,
             source.type,
             destination.type,
             tuple(copy.operation.attributes.items()),
-            tuple(map(self.facts, operands[2 : 2 + dynamic])),
+            tuple(map(self.facts, (*source_offsets, *destination_offsets))),
             placement(tile, 1).offset_divisor_bytes,
         )
         request = self._requests.get(key)
@@ -225,7 +223,9 @@ def prefetch_request(prefetch: PrefetchAsyncOp, chip: str, facts: FactsOf = fact
 
 def offset_values(copy: CopyAsyncOp) -> dict[str, ir.Value]:
     """The dynamic offsets by symbol name, for building coordinates."""
-    return _named("source_offset", copy.source_offsets) | _named("destination_offset", copy.destination_offsets)
+    _, _, from_source, from_destination, *_ = copy.operand_groups
+    named = _named("source_offset", copy.source_offsets) if from_source else {}
+    return named | (_named("destination_offset", copy.destination_offsets) if from_destination else {})
 
 
 def prefetch_offset_values(prefetch: PrefetchAsyncOp) -> dict[str, ir.Value]:

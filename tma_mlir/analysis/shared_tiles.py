@@ -121,7 +121,7 @@ def raise_alignment(root: ir.Value, alignment_bytes: int, declarations: Declarat
     op = defining_op(root)
     if op is None:
         return _raise_attribution(ir.BlockArgument(root), alignment_bytes)
-    if is_dynamic_shared_memory(root):
+    if op.name == "gpu.dynamic_shared_memory":
         return True
     if op.name != "memref.get_global":
         return False

@@ -109,11 +109,6 @@ class CopyAsyncOp(ir.OpView):
         ends = [0, *bounds]
         return [operands[start:end] for start, end in itertools.pairwise(ends)]
 
-    @property
-    def dynamic_offsets(self) -> list[ir.Value]:
-        """The offsets that are operands, those of the source first."""
-        return [*_segment(self, 2), *_segment(self, 3)]
-
     def _offsets(self, attribute: str, segment: int) -> list[int | ir.Value]:
         dynamic = iter(_segment(self, segment))
         static = ir.DenseI64ArrayAttr(self.operation.attributes[attribute])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlir import ir
 
 from ..abi.signature import TensorMapArgument
-from ..analysis.global_views import rebased_by
+from ..analysis.global_views import kernel_argument, rebased_by
 from ..analysis.ir_access import block_owner
 from ..dialect.plan_attr import tensor_map_attribute
 from ..dialect.tile import CreateDescriptorOp
@@ -66,6 +66,13 @@ class DescriptorPool:
         self._count: dict[ir.Block, int] = {}
         self._rebased: dict[ir.Value, dict[TensorMapArgument, ir.Value]] = {}
         self._attributes: dict[tuple[str, TensorMapArgument], tuple[ir.Attribute, ir.Type]] = {}
+        self._arguments: dict[ir.Value, ir.BlockArgument | None] = {}
+
+    def argument_of(self, tensor: ir.Value) -> ir.BlockArgument | None:
+        """``kernel_argument``, remembered: copies of one tensor ask again and again."""
+        if tensor not in self._arguments:
+            self._arguments[tensor] = kernel_argument(tensor)
+        return self._arguments[tensor]
 
     def of(
         self, tensor: ir.Value, argument: ir.BlockArgument, map_: TensorMap, checks: tuple[Condition, ...]

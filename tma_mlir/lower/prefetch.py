@@ -9,7 +9,6 @@ from mlir import ir
 from mlir.dialects import arith, builtin, nvgpu, nvvm
 
 from ..analysis.copy_requests import prefetch_offset_values
-from ..analysis.global_views import kernel_argument
 from ..analysis.ir_access import collect
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CreateDescriptorOp
@@ -35,7 +34,7 @@ def lower_prefetches(planned: Sequence[tuple[PrefetchAsyncOp, CopyPlan]], pool: 
 
 
 def _issue(prefetch: PrefetchAsyncOp, plan: CopyPlan, pool: DescriptorPool) -> None:
-    argument = kernel_argument(prefetch.source)
+    argument = pool.argument_of(prefetch.source)
     assert argument is not None or not plan.groups, "tile-plan-copies drops the prefetches of other tensors"
     i32 = ir.IntegerType.get_signless(32)
     offsets = prefetch_offset_values(prefetch)

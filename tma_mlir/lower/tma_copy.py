@@ -5,7 +5,6 @@ from __future__ import annotations
 from mlir import ir
 from mlir.dialects import arith, llvm, nvvm
 
-from ..analysis.global_views import kernel_argument
 from ..errors import TileError
 from ..plan.copy_plan import BulkGroup, CopyPlan, IssueGroup
 from .copy_context import CopyContext, coordinate_value
@@ -25,7 +24,7 @@ def emit_tma_copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) ->
 
 
 def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: DescriptorPool) -> None:
-    argument = kernel_argument(context.tensor)
+    argument = pool.argument_of(context.tensor)
     if argument is None:
         raise TileError(
             context.location,

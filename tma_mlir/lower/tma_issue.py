@@ -74,7 +74,9 @@ def _box_view(context: CopyContext, issue: Issue) -> ir.Value:
     strides = [1]
     for extent in reversed(shape[1:]):
         strides.insert(0, strides[0] * extent)
-    offset = add(element_offset(context.tile), exact_divide(issue.shared_offset_bytes, dtype(element).bytes))
+    own = context.tile_layout.offset
+    offset = element_offset(context.tile) if own is None else own
+    offset = add(offset, exact_divide(issue.shared_offset_bytes, dtype(element).bytes))
     static = isinstance(offset, int)
     place = f", offset: {offset if static else '?'}" if not static or offset else ""
     type_ = ir.Type.parse(
