@@ -16,4 +16,4 @@ launcher = Extension(
     optional=not build["strict"](),  # without it launches go through Python, with the same results
 )
 # The digest follows the content of the source, which file times do not tell: nothing built before is taken again.
-setup(ext_modules=[] if build["why_never"]() else [launcher], options={"build_ext": {"force": True}})
+setup(ext_modules=[] if build["why_never"]() else [launcher], options={"build_ext": {"force": "1"}})
