@@ -63,11 +63,6 @@ def _offset_facts(op: ir.Operation) -> Facts:
     return Facts(divisor=divisor)
 
 
-def is_dynamic_shared_memory(root: ir.Value) -> bool:
-    op = defining_op(root)
-    return op is not None and op.name == "gpu.dynamic_shared_memory"
-
-
 class Declarations:
     """Symbols of the modules around, looked up once for each module. Valid while none is erased."""
 
