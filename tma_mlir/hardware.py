@@ -43,3 +43,12 @@ REDUCTIONS: dict[str, frozenset[str]] = {
 others the kernel dies with "illegal instruction"."""
 REDUCTION_NAMES = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 """PTX ISA, cp.reduce.async.bulk.tensor."""
+
+CACHE_POLICIES: dict[str, int | None] = {
+    "evict_first": 0x12F0000000000000,
+    "evict_last": 0x14F0000000000000,
+    "evict_normal": 0x1000000000000000,
+    "evict_unchanged": None,
+}
+"""L2 eviction priorities (PTX ISA, createpolicy), with the policy that ``createpolicy.fractional.L2::<priority>.b64``
+gives for all lines on sm_90 to sm_120, as in CUTLASS. None: only the instruction makes it."""

@@ -170,11 +170,11 @@ class _Job:
     def _tile_verify(self, op: ir.Operation) -> bool:
         from ..diagnostics import report
         from ..errors import TileError, TileErrors
-        from ..passes.tile_verify import PASS
+        from ..passes.tile_verify import PASS, WITHOUT_PLANS
 
         try:
             with self.timing.phase("tile-verify"):
-                PASS.run(op, {})
+                PASS.run(op, WITHOUT_PLANS)
         except (TileError, TileErrors) as error:
             report(error)
             return False

@@ -117,7 +117,7 @@ def compile_text(
             run(Stage.CONVERT)
             done("convert", "nvgpu")
             run(Stage.LOWER)
-            signatures = _signatures(root)
+            signatures = _signatures(root, name)
             done("lower", "lowered")
             run(Stage.PTX)
             ptx = _ptx(root)
@@ -172,9 +172,17 @@ def _kernel_name(op: ir.Operation) -> str:
     return "" if function is None else ir.StringAttr(function.attributes["sym_name"]).value
 
 
-def _signatures(root: ir.Operation) -> dict[str, KernelSignature]:
-    kernels = (each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes)
-    return {signature.name: signature for signature in map(read_signature, kernels)}
+def _signatures(root: ir.Operation, file: str) -> dict[str, KernelSignature]:
+    signatures: dict[str, KernelSignature] = {}
+    for function in collect(root, ("llvm.func",)):
+        if "tile.descriptors" not in function.attributes:
+            continue
+        signature = read_signature(function)
+        if signature.name in signatures:
+            message = f"kernel @{signature.name} is in two gpu.modules, and one cubin has each name once. Rename one"
+            raise CompileError([Diagnostic("error", _named_place(place_of(function.location), file), message)])
+        signatures[signature.name] = signature
+    return signatures
 
 
 def _ptx(root: ir.Operation) -> str:

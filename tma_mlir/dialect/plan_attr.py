@@ -6,23 +6,32 @@ The form is that of ``tma_mlir.codec``: expressions are texts in the notation of
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from mlir import ir
 
 from ..abi.signature import TensorMapArgument
-from ..codec import DataError, from_data, to_data
+from ..codec import Data, DataError, from_data, to_data
 from ..plan.copy_plan import CopyPlan
 from .attributes import dictionary_attr, dictionary_fields
 from .data_attr import attribute_data, data_attribute
 
 INSTRUCTIONS = "instructions"
+DIGEST = "digest"
 PLAN = "plan"
 """Name of the attribute of a copy or prefetch that holds its ``#tile.plan``."""
 
 
 def plan_attribute(plan: CopyPlan, context: ir.Context) -> ir.Attribute:
-    """``plan`` as a ``#tile.plan``. Findings are not kept; the number of instructions is there to be read."""
+    """``plan`` as a ``#tile.plan``. Findings are not kept; the number of instructions is there to be read, and a digest
+    tells a plan that was changed by hand."""
     data = {**to_data(plan), INSTRUCTIONS: plan.instruction_count}
-    return dictionary_attr("plan", data_attribute(data, context), context)
+    return dictionary_attr("plan", data_attribute({**data, DIGEST: _digest(data)}, context), context)
+
+
+def _digest(data: Data) -> str:
+    return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def tensor_map_attribute(recipe: TensorMapArgument, context: ir.Context) -> ir.Attribute:
@@ -64,10 +73,11 @@ def _plan_of_text(attribute: ir.Attribute) -> CopyPlan:
     plan = _READ.get(text)
     if plan is None:
         data = attribute_data(dictionary_fields(attribute))
+        sealed = data.pop(DIGEST, None)
         plan = from_data(CopyPlan, data, ignored=frozenset((INSTRUCTIONS,)))
-        if data.get(INSTRUCTIONS, plan.instruction_count) != plan.instruction_count:
-            found, said = plan.instruction_count, data[INSTRUCTIONS]
-            raise DataError(f"its groups are {found} instructions, '{INSTRUCTIONS}' says {said}")
+        # After the form, whose errors say more: what is in it is what tile-plan-copies wrote.
+        if sealed != _digest(data):
+            raise DataError(f"it was changed by hand: '{DIGEST}' is not that of its entries")
         _remember(text, plan)
     return plan
 

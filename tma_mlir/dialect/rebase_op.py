@@ -13,6 +13,7 @@ from mlir import ir
 from mlir.dialects._ods_common import _cext, segmented_accessor
 
 from ..hardware import DESCRIPTOR_BYTES
+from ..plan.enums import Scope
 from .memrefs import read_memref
 from .tile import _Dialect
 
@@ -82,9 +83,9 @@ class RebaseTensorOp(ir.OpView):
         return self._segment(4)
 
     @property
-    def scope(self) -> str:
+    def scope(self) -> Scope:
         attributes = self.operation.attributes
-        return ir.StringAttr(attributes["scope"]).value if "scope" in attributes else "cta"
+        return Scope(ir.StringAttr(attributes["scope"]).value) if "scope" in attributes else Scope.CTA
 
     @property
     def rebased(self) -> ir.Value:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects._ods_common import _cext
 
+from ..plan.enums import Scope
+
 DYNAMIC = -(2**63)
 """What a static offset array holds where the offset is an operand (MLIR's ``ShapedType::kDynamic``)."""
 
@@ -100,6 +102,12 @@ class CopyAsyncOp(ir.OpView):
     @property
     def destination_offsets(self) -> list[int | ir.Value]:
         return self._offsets("static_destination_offsets", 3)
+
+    @property
+    def scope(self) -> Scope:
+        """Who executes the copy together; one thread where nothing is said."""
+        attributes = self.operation.attributes
+        return Scope(ir.StringAttr(attributes["scope"]).value) if "scope" in attributes else Scope.THREAD
 
     @property
     def operand_groups(self) -> list[list[ir.Value]]:

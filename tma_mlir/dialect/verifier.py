@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from mlir import ir
 
 from ..dtypes import DTYPES, dtype
-from ..hardware import REDUCTION_NAMES
+from ..hardware import CACHE_POLICIES, REDUCTION_NAMES
 from ..layout.atoms import atom_layout
 from ..plan.enums import InstructionMode, Scope, Variant
 from ..plan.tensor_map import L2Promotion
@@ -174,9 +174,6 @@ def _cache(op: CopyAsyncOp, name: str) -> str | None:
         share = 0.0
     return None if 0.0 < share <= 1.0 else f"needs a fraction above 0 and up to 1 after the colon, not '{fraction}'"
 
-
-CACHE_POLICIES = ("evict_first", "evict_last", "evict_normal", "evict_unchanged")
-"""L2 eviction priorities (PTX ISA, createpolicy)."""
 
 ASSUMPTIONS = ("source_offsets", "destination_offsets", "global_sizes", "global_strides", "global_offset")
 

@@ -13,6 +13,7 @@ from ..analysis.ir_access import collect
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CreateDescriptorOp
 from ..plan.copy_plan import CopyPlan
+from ..plan.enums import Scope
 from .copy_context import coordinate_value, plan_value
 from .descriptors import DescriptorPool
 from .instruction_modes import im2col_offset, load_mode
@@ -70,7 +71,7 @@ def prefetch_descriptors(root: ir.Operation) -> None:
         after = block.operations[len(made)]
         descriptors = [each.results[0] for each in made]
         with function.context, function.location, ir.InsertionPoint(after):
-            team("cta").leader(functools.partial(_prefetch_all, descriptors))
+            team(Scope.CTA).leader(functools.partial(_prefetch_all, descriptors))
 
 
 def _prefetch_all(descriptors: list[ir.Value]) -> None:

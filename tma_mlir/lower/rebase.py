@@ -14,6 +14,7 @@ from ..dialect.rebase_op import RebaseTensorOp
 from ..errors import TileError
 from ..hardware import DESCRIPTOR_BYTES
 from ..layout.expr import Expr
+from ..plan.enums import Scope
 from ..plan.tensor_map import TensorMap
 from .copy_context import plan_value
 from .index_builder import add, constant, materialize
@@ -86,9 +87,9 @@ def _place(op: ir.Operation) -> int:
 
 
 @contextmanager
-def _first_warp(scope: str, workers: Team) -> Iterator[None]:
+def _first_warp(scope: Scope, workers: Team) -> Iterator[None]:
     """The one warp that changes the descriptor; its lanes are the team's first 32 ranks."""
-    if scope == "warp":
+    if scope is Scope.WARP:
         yield
         return
     with then(arith.cmpi(arith.CmpIPredicate.ult, materialize(workers.rank), constant(32))):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.dialects import arith, gpu, nvvm, scf
 
+from ..plan.enums import Scope
 from .index_builder import constant
 
 Index = int | ir.Value
@@ -28,14 +29,14 @@ class Team:
     synchronise: Callable[[], None]
 
 
-def team(scope: str) -> Team:
-    """The team for ``scope`` (``thread``, ``warp``, ``cta``), its ids built at the current insertion point.
+def team(scope: Scope) -> Team:
+    """The team for ``scope``, its ids built at the current insertion point.
 
     Exactly the threads of the team must arrive here, a warp or CTA converged.
     """
-    if scope == "thread":
+    if scope is Scope.THREAD:
         return Team(0, 1, lambda build: build(), lambda: None)
-    if scope == "warp":
+    if scope is Scope.WARP:
         lane = nvvm.read_ptx_sreg_laneid(ir.IntegerType.get_signless(32))
         return Team(arith.index_castui(ir.IndexType.get(), lane), 32, _elected, _synchronise_warp)
     rank, size = _thread_rank()

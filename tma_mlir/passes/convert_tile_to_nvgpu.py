@@ -91,7 +91,7 @@ def _predicated(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> N
 
 def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
     """Announcement and copy; where the plan has guards, the thread copy on the other side of them."""
-    workers = team(context.string("scope") if context.has("scope") else "thread")
+    workers = team(context.op.scope)
     # A share of a split load is what one CTA issues; its mbarrier receives all of them.
     transaction = plan.transaction_bytes * context.integer("cluster_split", 1)
     if not transaction:

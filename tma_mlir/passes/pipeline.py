@@ -196,13 +196,12 @@ def _add(pm: PassManager, steps: Sequence[Step], verify: bool) -> None:
 def _python_pass(step: BoundPass, verify: bool) -> Any:
     def run(op: ir.Operation) -> None:
         from ..errors import TileError, TileErrors
+        from . import tile_verify
 
         try:
             step.entry.run(op, step.options)
             if verify and step.entry.argument != "tile-verify":
-                checker = registry.find("tile-verify")
-                if isinstance(checker, registry.Pass):
-                    checker.run(op, registry.bind(checker, ()))
+                tile_verify.run(op, tile_verify.WITHOUT_PLANS)
         except (TileError, TileErrors):
             raise
         except Exception as error:

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 from ..chips import DEFAULT_CHIP, chip
 
+OPT_LEVELS = (0, 1, 2, 3)
+"""LLVM's; the NVVM target ends the process on others."""
+
 
 class Stage(enum.Enum):
     """Parts of the row, in order."""
@@ -22,7 +25,7 @@ class Stage(enum.Enum):
 
 
 def pipeline(stages: Iterable[Stage] = Stage, target: str = DEFAULT_CHIP, opt_level: int = 3) -> str:
-    """The passes of ``stages`` as text, without an anchor around them. ``ValueError`` for an unknown chip."""
+    """The passes of ``stages`` as text, without an anchor around them. ``ValueError`` for an unknown chip or level."""
     row = _row(target, opt_level)
     return ",".join(each for stage in stages for each in row[stage])
 
@@ -39,6 +42,8 @@ _MERGE = "tile-merge-expect-tx"
 
 
 def _row(target: str, opt_level: int) -> dict[Stage, tuple[str, ...]]:
+    if opt_level not in OPT_LEVELS:
+        raise ValueError(f"opt_level {opt_level!r} is not one of {', '.join(map(str, OPT_LEVELS))}")
     known = chip(target)
     check = f"tile-check-kernels{{chip={known.name}}}"
     plan = f"tile-plan-copies{{chip={known.name}}}"

@@ -96,10 +96,8 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
         declaration = _declare(copy, name, [each.type for each in (*pointers, *numbers)], request)
         llvm.CallOp(None, [*pointers, *numbers], [], [], callee=ir.FlatSymbolRefAttr.get(declaration))
 
-    attributes = copy.operation.attributes
-    scope = ir.StringAttr(attributes["scope"]).value if "scope" in attributes else "thread"
     with ir.InsertionPoint(copy.operation), _predicated(copy):
-        team(scope).leader(call)
+        team(copy.scope).leader(call)
     copy.operation.erase()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .chip_option import chip_option
 from .registry import Option, Pipeline
-from .stages import pipeline
+from .stages import OPT_LEVELS, pipeline
 
 PIPELINE = Pipeline(
     "tile-to-cubin",
@@ -12,7 +12,7 @@ PIPELINE = Pipeline(
     lambda options: pipeline(target=options["chip"], opt_level=options["opt-level"]),
     options=(
         chip_option("compile"),
-        Option("opt-level", int, 3, "LLVM optimisation level", (0, 1, 2, 3)),
+        Option("opt-level", int, 3, "LLVM optimisation level", OPT_LEVELS),
     ),
     anchor="builtin.module",
 )

@@ -19,11 +19,11 @@ from ..dialect.rebase_op import RebaseTensorOp, rebase_problems
 from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems
 from ..errors import TileError, TileErrors
-from .registry import Pass
+from .registry import Option, Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
-    checker = _Checker()
+    checker = _Checker(options["stale-plans"])
     errors = [error for each in collect_dialect(op, "tile") for error in checker.errors(each)]
     if errors:
         raise TileErrors(errors)
@@ -32,7 +32,8 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 class _Checker:
     """Remembers what it has seen: modules repeat their copies."""
 
-    def __init__(self) -> None:
+    def __init__(self, stale_plans: bool) -> None:
+        self._stale_plans = stale_plans
         self._plans, self._requests = PlanReader(), RequestReader(verified=True)
         self._copies: dict[tuple[Any, ...], list[str]] = {}
 
@@ -59,8 +60,10 @@ class _Checker:
     def _with_plan(self, op: CopyAsyncOp | PrefetchAsyncOp, messages: Iterable[str]) -> list[TileError]:
         errors = _located(op.operation, messages)
         # Only of a well-formed operation is it known what to plan.
-        stale = None if errors else stale_plan_error(op, self._plans, self._requests)
-        return [stale] if stale else errors
+        if errors or not self._stale_plans:
+            return errors
+        stale = stale_plan_error(op, self._plans, self._requests)
+        return [stale] if stale else []
 
 
 def _located(op: ir.Operation, messages: Iterable[str]) -> list[TileError]:
@@ -82,4 +85,12 @@ def _scope_error(copy: CopyAsyncOp) -> TileError | None:
     )
 
 
-PASS = Pass("tile-verify", "Check every tile operation beyond what its IRDL definition says.", run)
+WITHOUT_PLANS = {"stale-plans": False}
+"""Options for a look in between, which leaves plans to the passes that need them: one of these may plan anew."""
+
+PASS = Pass(
+    "tile-verify",
+    "Check every tile operation beyond what its IRDL definition says.",
+    run,
+    options=(Option("stale-plans", bool, True, "report plans that were made for another copy"),),
+)

@@ -114,5 +114,6 @@ def plan_data(plan: CopyPlan) -> dict[str, Any]:
     }
 
 
-EXPLANATION = frozenset({"instructions", "findings", "alternatives"})
-"""Entries of ``plan_data`` that are not part of the plan: what ``codec.from_data`` has to ignore."""
+EXPLANATION = frozenset({"place", "instructions", "findings", "alternatives"})
+"""Entries of ``plan_data``, and of the JSON of ``tma-explain``, that are not part of the plan: ``codec.from_data`` has to
+ignore them."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..dtypes import DType
 from ..layout.expr import Expr, Symbol, bounds, known_divisor
+from ..layout.layout import AddressSwizzle
+from ..layout.swizzle import Swizzle, swizzle_mode
 from .copy_request import CopyRequest
+from .tensor_map import L2Promotion, OobFill
 
 
 def changes(planned: CopyRequest, now: CopyRequest) -> list[str]:
@@ -39,7 +43,7 @@ def _option_changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 
 def _change(name: str, before: Any, after: Any) -> str:
-    if type(before) is type(after) and dataclasses.is_dataclass(before):
+    if type(before) is type(after) and dataclasses.is_dataclass(before) and not isinstance(before, DType):
         for field in dataclasses.fields(before):
             left, right = getattr(before, field.name), getattr(after, field.name)
             if not _implied(left, right):
@@ -48,11 +52,19 @@ def _change(name: str, before: Any, after: Any) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "given" if value else "absent"
+    if isinstance(value, AddressSwizzle):
+        mode = swizzle_mode(value)
+        return str(value) if mode is None else mode.label
+    if isinstance(value, OobFill):
+        return value.name.lower()
     if isinstance(value, tuple):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, Expr):
-        return " and ".join([str(value), *map(_known, value.symbols())])
-    if hasattr(value, "label"):
+        known = [text for symbol in value.symbols() if (text := _known(symbol)) != symbol.name]
+        return " with ".join([str(value), *known])
+    if isinstance(value, Swizzle | L2Promotion):
         return value.label
     return "none" if value is None else str(value)
 
