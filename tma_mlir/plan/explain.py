@@ -115,5 +115,5 @@ def plan_data(plan: CopyPlan) -> dict[str, Any]:
 
 
 EXPLANATION = frozenset({"place", "instructions", "findings", "alternatives"})
-"""Entries of ``plan_data``, and of the JSON of ``tma-explain``, that are not part of the plan: ``codec.from_data`` has to
-ignore them."""
+"""Entries of ``plan_data``, and of the JSON of ``tma-explain``, that are not part of the plan: ``codec.from_data``
+has to ignore them."""

@@ -75,7 +75,7 @@ def test_the_rules_are_the_driver_s():
 
 
 def test_a_refusal_shows_the_fields():
-    with pytest.raises(DescriptorError, match=r"CUDA_ERROR_INVALID_VALUE.*strides \[1000, 65536\] B"):
+    with pytest.raises(DescriptorError, match=r"CUDA_ERROR_INVALID_VALUE.*strides 1000,65536 bytes"):
         encode(replace(MAP, strides_bytes=(1000, 65536)), BASE)
 
 
