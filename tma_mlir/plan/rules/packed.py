@@ -114,6 +114,8 @@ def packed_swizzle(swizzle: Swizzle, data_type_name: str, is_store: bool) -> Ans
 def packed_conditions(tensor_map: TensorMap, chip: str) -> list[Condition]:
     """What ``cuTensorMapEncodeTiled`` demands of a packed map besides the rules it shares with others."""
     name = tensor_map.data_type
+    if not tensor_map.box or not tensor_map.dims:
+        return [packed_supported(chip, name)]  # the rank is wrong, which another rule says
     found = [packed_supported(chip, name), packed_box(tensor_map.box[0], name)]
     found.append(packed_dimension(tensor_map.dims[0], name))
     return found
