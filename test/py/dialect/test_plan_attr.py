@@ -1,5 +1,6 @@
 """Plans and descriptors survive the trip through attributes and through JSON, whole."""
 
+import importlib
 import json
 import string
 from dataclasses import replace
@@ -13,7 +14,7 @@ from mlir import ir
 from tma_mlir.abi.signature import TensorMapArgument
 from tma_mlir.codec import DataError, from_data, to_data
 from tma_mlir.compile.compiler import compile_file
-from tma_mlir.dialect import make_context
+from tma_mlir.dialect import make_context, plan_attr
 from tma_mlir.dialect.plan_attr import PlanReader, plan_attribute, read_tensor_map, tensor_map_attribute
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout import row_major
@@ -28,6 +29,7 @@ from tma_mlir.plan import (
     Finding,
     IssueGroup,
     Loop,
+    PlanDeclined,
     Region,
     Status,
     Swizzle,
@@ -39,7 +41,10 @@ from tma_mlir.plan import (
 from tma_mlir.plan.explain import EXPLANATION, plan_data
 from tma_mlir.plan.tensor_map import L2Promotion, OobFill
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+TOP = Path(__file__).resolve().parents[3]
+EXAMPLES = TOP / "examples"
+SAMPLE = TOP / "test" / "data" / "plan_corpus_sample.json"
+WHOLE = TOP.parent / "shared" / "data" / "plan_corpus.json"
 ROW = Expr.of(Symbol("source_offset0", -8, 1016, divisor=8, host=False))
 PITCH = Expr.of(Symbol("global.stride0", low=0))
 REGION = Region((ROW, 0), (8, 64))
@@ -76,10 +81,16 @@ PLANS = [
 ]
 
 
+def plan_of_attribute(attribute: ir.Attribute) -> CopyPlan:
+    """The plan read anew, whatever was written before."""
+    plan_attr._READ.clear()
+    return PlanReader().read(attribute)
+
+
 def attribute_trip(plan: CopyPlan) -> CopyPlan:
     with make_context() as context:
         attribute = plan_attribute(plan, context)
-        again = PlanReader().read(ir.Attribute.parse(str(attribute)))
+        again = plan_of_attribute(ir.Attribute.parse(str(attribute)))
         assert plan_attribute(again, context) == attribute
         return again
 
@@ -132,6 +143,28 @@ def test_plans_of_all_examples_round_trip():
             assert json_trip(plan_data(copy.plan)) == copy.plan
             seen += 1
     assert seen >= 10
+
+
+@pytest.mark.parametrize("corpus", [SAMPLE, WHOLE], ids=["sample", "whole"])
+def test_plans_of_the_corpus_round_trip(corpus, monkeypatch):
+    if not corpus.exists():
+        pytest.skip(f"{corpus.name} is not beside the checkout")
+    monkeypatch.syspath_prepend(str(TOP / "tools"))
+    plan_corpus = importlib.import_module("plan_corpus")
+    data = json.loads(corpus.read_text())
+    seen = 0
+    with make_context() as context:
+        for row in (row for section in ("cases", "sweep", "probes") for row in data[section]):
+            try:
+                plan = plan_copy(plan_corpus.read_copy(row["inputs"]).request)
+            except (PlanDeclined, plan_corpus.OutOfScopeError):
+                continue
+            attribute = plan_attribute(plan, context)
+            assert plan_of_attribute(attribute) == plan
+            assert plan_attribute(plan_of_attribute(attribute), context) == attribute
+            assert json_trip(to_data(plan)) == plan
+            seen += 1
+    assert seen >= (400 if corpus is WHOLE else 1)
 
 
 def test_a_descriptor_carries_the_argument_and_what_the_host_must_check():
