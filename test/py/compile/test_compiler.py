@@ -131,3 +131,17 @@ def test_a_reduction_that_would_need_a_guard_is_refused_with_both_reasons():
     }"""
     with pytest.raises(CompileError, match=r"legal for TMA only where .*; and no other way can make this copy"):
         compile_text(text)
+
+
+@pytest.mark.parametrize("level", [-1, 4, "x"])
+def test_an_optimisation_level_that_llvm_does_not_have(level):
+    with pytest.raises(ValueError, match=r"opt_level .* is not one of 0, 1, 2, 3"):
+        compile_text(DEMO, opt_level=level)
+
+
+def test_two_kernels_of_one_name_cannot_be_in_one_cubin():
+    start, end = DEMO.index("  gpu.module"), DEMO.rindex("}")
+    module = DEMO[start:end]
+    twice = DEMO[:end] + module.replace("gpu.module @", "gpu.module @second_") + DEMO[end:]
+    with pytest.raises(CompileError, match=r"-:\d+:\d+: error: kernel @copy_8x256 is in two gpu.modules"):
+        compile_text(twice)
