@@ -36,7 +36,7 @@ def changes(planned: CopyRequest, now: CopyRequest) -> list[str]:
 def _option_changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     names = sorted({*before, *after})
     return [
-        f"'{name}' was {before.get(name, 'absent')}, is {after.get(name, 'absent')} now"
+        f"'{name}': {before.get(name, 'absent')} when planned, {after.get(name, 'absent')} now"
         for name in names
         if before.get(name) != after.get(name)
     ]
@@ -48,7 +48,7 @@ def _change(name: str, before: Any, after: Any) -> str:
             left, right = getattr(before, field.name), getattr(after, field.name)
             if not _implied(left, right):
                 return _change(f"{name} {field.name.replace('_', ' ')}", left, right)
-    return f"{name} was {_text(before)}, is {_text(after)} now"
+    return f"{name}: {_text(before)} when planned, {_text(after)} now"
 
 
 def _text(value: Any) -> str:

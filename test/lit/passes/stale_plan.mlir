@@ -14,13 +14,13 @@
 // RUN: not tma-opt %t.edited --convert-tile-to-nvgpu 2>&1 | FileCheck %s --check-prefix=EDITED
 // RUN: tma-opt %t.planned --canonicalize --cse --convert-tile-to-nvgpu -o /dev/null
 
-// STALE: [[#]]:[[#]]: error: 'tile.copy_async' op has a stale plan: {{.*}}extents was [8, 256], is [4, 256] now
+// STALE: [[#]]:[[#]]: error: 'tile.copy_async' op has a stale plan: {{.*}}extents: [8, 256] when planned, [4, 256] now
 // STALE-SAME: Run tile-plan-copies
 
-// ANEW: remark: planned anew: {{.*}}extents was [8, 256], is [4, 256] now
+// ANEW: remark: planned anew: {{.*}}extents: [8, 256] when planned, [4, 256] now
 // ANEW: transaction_bytes = 2048
 
-// CHIP: remark: planned anew: chip was sm_90a, is sm_100a now
+// CHIP: remark: planned anew: chip: sm_90a when planned, sm_100a now
 
 // EDITED: [[#]]:[[#]]: error: 'tile.copy_async' op has a plan that cannot be read (it was changed by hand
 // EDITED-SAME: Drop it and run tile-plan-copies

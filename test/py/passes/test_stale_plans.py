@@ -188,7 +188,7 @@ def test_what_changed_is_said_at_the_copy_with_a_remedy():
         compile_text(text, name="kernel.mlir", assemble_cubin=False)
     message = str(caught.value)
     assert re.match(r"kernel.mlir:\d+:\d+: error: 'tile.copy_async' op has a stale plan: ", message)
-    assert "global region extents was [32, 64], is [16, 64] now" in message
+    assert "global region extents: [32, 64] when planned, [16, 64] now" in message
     assert "Run tile-plan-copies, which plans it anew" in message
 
 
@@ -202,7 +202,7 @@ def test_a_stale_copy_is_planned_anew_with_a_remark():
 
 def test_another_chip_is_planned_anew_with_a_remark():
     messages, root = said(PLANNED, "tile-plan-copies{chip=sm_100a}")
-    assert any("planned anew: chip was sm_90a, is sm_100a now" in text for _, text in messages)
+    assert any("planned anew: chip: sm_90a when planned, sm_100a now" in text for _, text in messages)
     assert 'chip = "sm_100a"' in root
 
 
