@@ -10,7 +10,7 @@ from typing import Any
 from mlir import ir
 
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
-from ..dialect.copy_modes import mode_of
+from ..dialect.copy_modes import IM2COL, mode_of
 from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.packed import PACKING
 from ..dialect.plan_attr import PLAN
@@ -47,11 +47,10 @@ class RequestReader:
     """``copy_request`` and ``prefetch_request``, once for each kind of operation: modules repeat them.
 
     For one pass: it keeps attributes and values, and the operations that define offsets must not change. Both raise
-    ``TileErrors`` for an operation that is not well formed, unless the caller knows that all are (``verified``).
+    ``TileErrors`` for an operation that is not well formed and cannot be read.
     """
 
-    def __init__(self, verified: bool = False) -> None:
-        self._verified = verified
+    def __init__(self) -> None:
         self._requests: dict[tuple[Any, ...], CopyRequest] = {}
         self._facts: dict[ir.Value, Facts] = {}
 
@@ -69,17 +68,26 @@ class RequestReader:
         )
         request = self._requests.get(key)
         if request is None:
-            self._demand(copy.operation, () if self._verified else problems(copy))
-            request = self._requests[key] = copy_request(copy, chip, self.facts)
+            try:
+                request = self._requests[key] = copy_request(copy, chip, self.facts)
+            except TileError:
+                raise
+            except Exception:
+                self._explain(copy.operation, problems(copy))
+                raise
         return request
 
     def prefetch(self, prefetch: PrefetchAsyncOp, chip: str) -> CopyRequest:
         """What ``prefetch_request`` gives."""
-        self._demand(prefetch.operation, () if self._verified else prefetch_problems(prefetch))
-        return prefetch_request(prefetch, chip, self.facts)
+        try:
+            return prefetch_request(prefetch, chip, self.facts)
+        except Exception:
+            self._explain(prefetch.operation, prefetch_problems(prefetch))
+            raise
 
     @staticmethod
-    def _demand(op: ir.Operation, problems: Iterable[str]) -> None:
+    def _explain(op: ir.Operation, problems: Iterable[str]) -> None:
+        """What is wrong with an operation that could not be read: ``tile-verify`` was left out."""
         if errors := [TileError(op.location, f"'{op.name}' op {problem}") for problem in problems]:
             raise TileErrors(errors)
 
@@ -158,6 +166,8 @@ def options_of(copy: CopyAsyncOp) -> tuple[tuple[str, str], ...]:
     """What else the copy says: attributes that lead to no other plan, and operands that are there."""
     attributes = copy.operation.attributes
     said = [(name, str(attributes[name])) for name in attribute_names(copy.operation) if name not in PLANNED_WITH]
+    if "im2col" in attributes and mode_of(copy) not in IM2COL:
+        said.append(("im2col", str(attributes["im2col"])))  # without its mode it means nothing
     given = (("predicate", copy.predicate), ("cache_hint", copy.cache_hint))
     said += [(name, "given") for name, value in given if value is not None]
     return tuple(sorted((name, text) for name, text in said if "." not in name))

@@ -34,7 +34,7 @@ class _Checker:
 
     def __init__(self, stale_plans: bool) -> None:
         self._stale_plans = stale_plans
-        self._plans, self._requests = PlanReader(), RequestReader(verified=True)
+        self._plans, self._requests = PlanReader(), RequestReader()
         self._copies: dict[tuple[Any, ...], list[str]] = {}
 
     def errors(self, op: ir.Operation) -> list[TileError]:
