@@ -19,7 +19,7 @@ demo: $(READY)
 
 # pytest runs the lit tests too (conftest.py); its closing line is the last.
 test: lint
-	$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_FLAGS)
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .
