@@ -43,7 +43,7 @@ def plan(request: CopyRequest) -> None:
 def forget_rules() -> None:
     """Drop the remembered answers of all rules and all box factors too."""
     for function in (*vars(rules).values(), cover.factors, cover.chunks):
-        if hasattr(function, "cache_clear"):
+        if hasattr(function, "cache_info"):  # a remembered rule, not the class
             function.cache_clear()
 
 
