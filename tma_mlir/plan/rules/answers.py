@@ -15,7 +15,7 @@ Value = Expr | int
 P = ParamSpec("P")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """A ``Condition`` that does not know yet which rule gives it."""
 
