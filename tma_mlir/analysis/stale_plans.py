@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..codec import DataError
 from ..dialect.plan_attr import PLAN, PlanReader
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CopyAsyncOp
@@ -19,7 +18,7 @@ def plan_of(op: CopyAsyncOp | PrefetchAsyncOp, plans: PlanReader) -> CopyPlan | 
         return None
     try:
         return plans.read(attributes[PLAN])
-    except (DataError, ValueError) as error:
+    except ValueError as error:
         raise TileError(
             op.operation.location,
             f"'{op.operation.name}' op has a plan that cannot be read ({error}). Drop it and run tile-plan-copies",

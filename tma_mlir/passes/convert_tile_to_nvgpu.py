@@ -40,9 +40,9 @@ from .registry import Option, Pass
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     pool, declarations, requests = DescriptorPool(), Declarations(), RequestReader()
-    planned = _plans(op, copies_in(op), requests)
+    planned = _plans(copies_in(op), requests)
     prefetches = [each.opview for each in collect(op, (PrefetchAsyncOp.OPERATION_NAME,))]
-    planned_prefetches = _plans(op, prefetches, requests)
+    planned_prefetches = _plans(prefetches, requests)
     for copy, plan in planned:
         with copy.operation.context, copy.operation.location, ir.InsertionPoint(copy.operation):
             context = CopyContext(copy)
@@ -60,7 +60,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 Planned = TypeVar("Planned", CopyAsyncOp, PrefetchAsyncOp)
 
 
-def _plans(root: ir.Operation, ops: list[Planned], requests: RequestReader) -> list[tuple[Planned, CopyPlan]]:
+def _plans(ops: list[Planned], requests: RequestReader) -> list[tuple[Planned, CopyPlan]]:
     """Each operation with its plan. All are read before anything is lowered: what defines the offsets still stands."""
     plans = PlanReader()
     errors = [error for op in ops if (error := stale_plan_error(op, plans, requests))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 SHARED = "#gpu.address_space<workgroup>"
 DYNAMIC = "-9223372036854775808"
@@ -31,9 +32,7 @@ def load(
     """A kernel ``@k(%in, %out, ...)`` of 128 threads whose leader loads a tile, and whose threads write its bytes as
     they lie to ``%out``. ``offsets`` are numbers or names of index values made by ``before``."""
     tile = list(tile or sizes)
-    count = 1
-    for extent in tile:
-        count *= extent
+    count = prod(tile)
     offsets = list(offsets) or [0] * len(sizes)
     dynamic = [each for each in offsets if isinstance(each, str)]
     static = ", ".join(DYNAMIC if isinstance(each, str) else str(each) for each in offsets)
@@ -93,9 +92,7 @@ def store(
     arguments: str = "",
 ) -> str:
     """A kernel ``@k(%in, %out, ...)`` whose threads fill a tile from ``%in`` and whose leader stores it to ``%out``."""
-    count = 1
-    for extent in sizes:
-        count *= extent
+    count = prod(sizes)
     offsets = list(offsets) or [0] * len(sizes)
     dynamic = [each for each in offsets if isinstance(each, str)]
     static = ", ".join(DYNAMIC if isinstance(each, str) else str(each) for each in offsets)
