@@ -1,37 +1,58 @@
 """Vector clocks: what each warp has seen of the others, of barriers and of asynchronous copies.
 
 A component is a warp (its counter steps at every release), an mbarrier (phases completed), or a thread's asynchronous
-groups (groups completed). ``seen`` is ordinary happens-before; ``fenced`` holds what is also behind a
-``fence.proxy.async``, so that the asynchronous proxy sees it.
+groups (groups completed). The rows of a clock are kinds of knowledge:
+
+- ``seen``: ordinary happens-before.
+- ``fenced``: what is also behind a ``fence.proxy.async``, so that the asynchronous proxy sees it.
+- ``near``, ``far``: what is behind a memory fence of any scope, and of the scope of the GPU or the system. A relaxed
+  atomic after the fence publishes it.
+
+Components belong to one cluster. What is known of other clusters is in ``remote``.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from .ordering import Remote
 
 COMPONENTS = 256
 """Components allocated at first; clocks grow as barriers are made."""
+ROWS = 4
 
 
 class Clock:
-    __slots__ = ("fenced", "seen")
+    __slots__ = ("far", "fenced", "near", "remote", "rows", "seen")
 
     def __init__(self, size: int):
-        self.seen = np.zeros(size, np.int64)
-        self.fenced = np.zeros(size, np.int64)
+        self._use(np.zeros((ROWS, size), np.int64))
+        self.remote: Remote | None = None
+
+    def _use(self, rows: np.ndarray) -> None:
+        self.rows = rows
+        self.seen, self.fenced, self.near, self.far = rows
 
     def join(self, other: Clock) -> None:
         """Learn everything ``other`` knows."""
-        if self.seen.size < other.seen.size:
-            self.grow(other.seen.size)
         n = other.seen.size
-        np.maximum(self.seen[:n], other.seen, out=self.seen[:n])
-        np.maximum(self.fenced[:n], other.fenced, out=self.fenced[:n])
+        if self.seen.size < n:
+            self.grow(n)
+        mine = self.rows if self.seen.size == n else self.rows[:, :n]
+        np.maximum(mine, other.rows, out=mine)
+        if other.remote is not None:
+            if self.remote is None:
+                self.remote = other.remote.copy()
+            else:
+                self.remote.join(other.remote)
 
     def grow(self, size: int) -> None:
-        more = np.zeros(size - self.seen.size, np.int64)
-        self.seen = np.concatenate([self.seen, more])
-        self.fenced = np.concatenate([self.fenced, more])
+        rows = np.zeros((ROWS, size), np.int64)
+        rows[:, : self.seen.size] = self.rows
+        self._use(rows)
 
     def advance(self, component: int, value: int) -> None:
         """Know that ``component`` has reached ``value``."""
@@ -41,8 +62,18 @@ class Clock:
             self.seen[component] = value
 
     def knows(self, component: int, value: int) -> bool:
-        return component < self.seen.size and self.seen[component] >= value
+        return component < self.seen.size and bool(self.seen[component] >= value)
 
     def fence(self) -> None:
         """``fence.proxy.async``: what was seen is now ordered before later asynchronous operations."""
         np.maximum(self.fenced, self.seen, out=self.fenced)
+        if self.remote is not None:
+            self.remote.fence()
+
+    def publish(self, far: bool) -> None:
+        """A memory fence: what was seen may be published by a later relaxed atomic."""
+        np.maximum(self.near, self.seen, out=self.near)
+        if far:
+            np.maximum(self.far, self.seen, out=self.far)
+            if self.remote is not None:
+                self.remote.publish()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 Note = tuple[str, str]
 """(text, location): the other end of a finding, e.g. where the transfer was issued."""
 
@@ -62,3 +64,23 @@ class UnsupportedError(SimulationError):
 
     def __init__(self, what: str, location: str = ""):
         super().__init__("unsupported", f"unsupported operation: {what}", location)
+
+
+def lanes_text(mask: np.ndarray) -> str:
+    """``0-3,7`` for a lane mask."""
+    lanes = np.flatnonzero(mask).tolist()
+    parts: list[str] = []
+    start = None
+    for i, lane in enumerate(lanes):
+        if start is None:
+            start = lane
+        if i + 1 == len(lanes) or lanes[i + 1] != lane + 1:
+            parts.append(str(start) if start == lane else f"{start}-{lane}")
+            start = None
+    return ",".join(parts)
+
+
+def warp_text(number: int, block: tuple[int, int, int], mask: np.ndarray | None) -> str:
+    """``warp 1 of CTA (0, 0, 0)``, with the lanes of ``mask`` if it is not all of them."""
+    lanes = "" if mask is None else f", lanes {lanes_text(mask)}"
+    return f"warp {number} of CTA {block}{lanes}"

@@ -9,6 +9,7 @@ from .errors import Note, SimulationError
 from .transfer import AsyncGroups, Transfer
 
 if TYPE_CHECKING:
+    from .accesses import Access
     from .machine import Warp
     from .mbarrier import LastWait, MBarrier
 
@@ -135,4 +136,52 @@ def undrained(w: Warp, transfer: Transfer, place: str, location: str, verb: str)
         "wait for its bulk group (wait_group.read) first, then synchronise",
         location,
         ((f"the {transfer.what} was issued here", transfer.location),),
+    )
+
+
+def unsynchronised(w: Warp, access: Access, place: str, location: str, what: str) -> SimulationError:
+    """``w`` issues ``what`` on shared memory that another warp wrote without having synchronised."""
+    return SimulationError(
+        "unsynchronised write",
+        f"{what} by {w.describe()} uses shared memory at {place} that {access.by} wrote without synchronising: "
+        "fence.proxy.async by the writer, then a barrier, then the copy",
+        location,
+        (("written here", access.location),),
+    )
+
+
+def missing_fence(w: Warp, access: Access, place: str, location: str, what: str) -> SimulationError:
+    """``w`` issues ``what`` on bytes that were written through the generic proxy, without a proxy fence."""
+    return SimulationError(
+        "missing proxy fence",
+        f"{what} by {w.describe()} uses {place} that {access.by} wrote through the generic proxy, with no "
+        "fence.proxy.async in between: the copy may see stale bytes",
+        location,
+        (("written here", access.location),),
+    )
+
+
+def reused_too_early(
+    w: Warp, access: Access, place: str, location: str, what: str, barrier: MBarrier | None
+) -> SimulationError:
+    """``w`` issues a copy into shared memory that a warp reads (or still reads with wgmma)."""
+    reader = access.warp
+    assert reader is not None
+    pending = access.source is not None and not reader.clock.knows(access.component, access.value)
+    last = reader.last_waits.get(barrier.component) if barrier is not None else None
+    if last is not None and not last.fresh and not pending:
+        return SimulationError(
+            "wrong parity",
+            f"{reader.describe()} reads shared memory at {place} too early, before this round's {what} is issued: "
+            f"its wait for parity {last.parity} passed on an old phase; flip the parity each round",
+            access.location,
+            (last.note(), (f"the {what} is issued here", location)),
+        )
+    how = "still reads it with wgmma" if pending else "read it and has not released it"
+    return SimulationError(
+        "stage reused too early",
+        f"{what} by {w.describe()} overwrites shared memory at {place}, but {reader.describe()} {how}: the issuer "
+        "must wait for every reader (an empty barrier) before it refills the stage",
+        location,
+        ((f"last read here by {reader.describe()}", access.location),),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import engine
 from .errors import SimulationError
+from .global_shadow import Piece
 from .machine import Cta, Warp
 from .mbarrier import MBarrier, find_barrier
 from .memory import Region, locate
@@ -107,8 +108,9 @@ def fill(w: Warp, cta: Cta, chunks: Chunks, barrier: MBarrier, transfer: Transfe
     shadow = cta.shared.shadow
     if shadow is None:
         return
-    shadow.check_async(w, chunks, transfer.location, transfer.what, writes=True, barrier=barrier)
-    shadow.async_write(w, chunks, barrier.component, barrier.phase + 1, transfer, barrier)
+    at = shadow.units.chunks(chunks)
+    shadow.check_async(w, at, transfer.location, transfer.what, writes=True, barrier=barrier)
+    shadow.async_write(w, at, barrier.component, barrier.phase + 1, transfer, barrier)
 
 
 def drain(w: Warp, lane: int, cta: Cta, chunks: Chunks, needed: Chunks | None, transfer: Transfer) -> None:
@@ -119,10 +121,24 @@ def drain(w: Warp, lane: int, cta: Cta, chunks: Chunks, needed: Chunks | None, t
     shadow = cta.shared.shadow
     if shadow is None:
         return
-    shadow.check_async(w, chunks, transfer.location, transfer.what, writes=False)
-    if needed is not None:
-        shadow.check_initialised(w, needed, transfer.location, transfer.what)
-    shadow.async_read(w, chunks, groups, transfer)
+    at = shadow.units.chunks(chunks)
+    touched = shadow.check_async(w, at, transfer.location, transfer.what, writes=False)
+    if needed is not None and not touched:
+        shadow.check_initialised(shadow.units.chunks(needed), transfer.location, transfer.what)
+    shadow.async_read(w, at, groups.component, groups.current, transfer, groups)
+
+
+def record_load(w: Warp, region: Region, pieces: list[Piece], barrier: MBarrier, transfer: Transfer) -> None:
+    """Check and record what a load reads of global memory; it is over with the barrier's current phase."""
+    if region.watch is not None:
+        region.watch.async_read(w, pieces, barrier.component, barrier.phase + 1, transfer.location, transfer.what)
+
+
+def record_store(w: Warp, lane: int, region: Region, pieces: list[Piece], reduction: bool, transfer: Transfer) -> None:
+    """Check and record what a store of the thread's open bulk group writes to global memory."""
+    if region.watch is not None:
+        groups = bulk_groups(w, lane)
+        region.watch.async_write(w, pieces, groups.stored, groups.current, transfer, reduction)
 
 
 def lanes_of(w: Warp, values: list[Any]) -> list[tuple[int, list[int]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .accesses import AccessLog, Facts
 from .clock import COMPONENTS, Clock
-from .errors import SimulationError
-from .memory import LANES, SHARED_RESERVED, GlobalMemory, Region
+from .errors import SimulationError, warp_text
+from .memory import LANE_IDS, LANES, SHARED_RESERVED, GlobalMemory, Region
 
 if TYPE_CHECKING:
     from .compile import Kernel
@@ -25,7 +27,6 @@ BLOCKED = -1
 EXIT = -2
 SPLIT = -3
 
-LANE_IDS = np.arange(LANES, dtype=np.int32)
 CODE_SHIFT = 20
 """Shadow entries are ``epoch << CODE_SHIFT | location id``."""
 
@@ -91,9 +92,8 @@ class Warp:
         self.clock.seen[self.component] = 1
         self.code_base = 1 << CODE_SHIFT
         self.last_waits: dict[int, LastWait] = {}
+        self.shared_facts, self.global_facts = Facts(), Facts()
         self.groups: dict[Any, AsyncGroups] = {}
-        self.wgmma: list[Any] = []
-        self.wgmma_open: list[Any] = []
         self.protected: frozenset[int] = frozenset()
         self.split: tuple[int, np.ndarray, int, np.ndarray] | None = None
         self.blocked_at = -1
@@ -150,8 +150,7 @@ class Warp:
 
     def describe(self) -> str:
         """``warp 1 of CTA (0, 0, 0)`` with the active lanes if they are not all."""
-        lanes = "" if self.full else f", lanes {lanes_text(self.mask)}"
-        return f"warp {self.number} of CTA {self.cta.block_id}{lanes}"
+        return warp_text(self.number, self.cta.block_id, None if self.full else self.mask)
 
     def active_lanes(self) -> list[int]:
         return self.front.lanes if self.mask is self.front.mask else np.flatnonzero(self.mask).tolist()
@@ -168,20 +167,6 @@ class Warp:
         if not (active == active[0]).all():
             raise SimulationError("divergent operand", f"{what} differs between lanes of {self.describe()}", location)
         return int(active[0])
-
-
-def lanes_text(mask: np.ndarray) -> str:
-    """``0-3,7`` for a lane mask."""
-    lanes = np.flatnonzero(mask).tolist()
-    parts: list[str] = []
-    start = None
-    for i, lane in enumerate(lanes):
-        if start is None:
-            start = lane
-        if i + 1 == len(lanes) or lanes[i + 1] != lane + 1:
-            parts.append(str(start) if start == lane else f"{start}-{lane}")
-            start = None
-    return ",".join(parts)
 
 
 class NamedBarrier:
@@ -250,7 +235,9 @@ class Cluster:
         self.generation = 0
         self.clock = Clock(self.clock_size)
         self.released = Clock(self.clock_size)
-        self.memory_clock = Clock(self.clock_size)
+        self.key = block_ids[0]
+        """The cluster in the numbers of the race checks."""
+        self.shared_accesses = AccessLog(shared=True)
         self.arrived_warps: dict[int, int] = {}
         self.ctas = [Cta(self, rank, block_id) for rank, block_id in enumerate(block_ids)]
         for cta in self.ctas:
@@ -299,6 +286,11 @@ class Machine:
     bulk_waits: dict[str, None] = field(default_factory=dict)
     bulk_stores: int = 0
 
+    @property
+    def cluster_count(self) -> int:
+        """Clusters of the grid."""
+        return math.prod(self.grid) // math.prod(self.cluster_shape)
+
     def new_shared(self, rank: int) -> Region:
         """Shared memory of one CTA; its bytes are noise until written."""
         data = np.full(self.shared_bytes, 0xCD, np.uint8)
@@ -307,13 +299,6 @@ class Machine:
     def trace_phase(self, barrier: MBarrier) -> None:
         if self.trace is not None:
             self.trace.phase(barrier)
-
-    def synchronise_memory(self, w: Warp) -> None:
-        """Atomics, acquire/release accesses and fences: ordered through memory, taken as one total order."""
-        cluster = w.cta.cluster
-        cluster.memory_clock.join(w.clock)
-        w.clock.join(cluster.memory_clock)
-        w.release()
 
     def note_election(self, w: Warp, leader: int, location: str) -> None:
         """Remember the lane elect.sync chose."""

@@ -250,6 +250,8 @@ def init_barrier(w: Warp, cta: Cta, address: int, count: int, location: str) -> 
             location,
             (("initialised here", old.init_location), *old._arrival_notes(), *old._expect_notes()),
         )
+    if cta.shared.shadow is not None:
+        cta.shared.shadow.barrier_made(w, address, location)
     cta.barriers[address] = MBarrier(cta, address, count, w, location)
 
 
@@ -262,6 +264,8 @@ def invalidate_barrier(w: Warp, cta: Cta, address: int, location: str) -> None:
             "barrier invalidated in use", f"{barrier.name()} is invalidated with copies in flight: {barrier.state()}",
             location, (("initialised here", barrier.init_location),),
         )  # fmt: skip
+    if cta.shared.shadow is not None:
+        cta.shared.shadow.barrier_gone(w, address, location)
     del cta.barriers[address]
 
 

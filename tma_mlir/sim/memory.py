@@ -13,10 +13,14 @@ import numpy as np
 from .errors import SimulationError
 
 if TYPE_CHECKING:
+    from .global_shadow import GlobalShadow
     from .machine import Warp
+    from .ordering import Location
+    from .races import Clash
     from .shadow import SharedShadow
 
 LANES = 32
+LANE_IDS = np.arange(LANES, dtype=np.int32)
 GLOBAL_BASE = 0x7000_0000_0000
 PARAMETER_BASE = 0x6000_0000_0000
 LOCAL_BASE = 0x5000_0000_0000
@@ -29,7 +33,7 @@ SHARED_RESERVED = 0x400
 class Region:
     """``size`` bytes at ``base``. ``kind``: global, constant, shared, local or parameter."""
 
-    __slots__ = ("base", "data", "end", "kind", "name", "owner", "shadow", "views")
+    __slots__ = ("base", "data", "end", "kind", "locations", "name", "owner", "shadow", "views", "watch")
 
     def __init__(self, name: str, kind: str, base: int, data: np.ndarray):
         self.name = name
@@ -39,7 +43,15 @@ class Region:
         self.end = base + data.size
         self.views: dict[str, np.ndarray] = {}
         self.shadow: SharedShadow | None = None
+        """What the checks remember of shared memory; ``watch`` of global memory."""
+        self.watch: GlobalShadow | None = None
+        self.locations: dict[int, Location] = {}
+        """Offsets that atomics and flags use."""
         self.owner: GlobalMemory | None = None
+
+    @property
+    def checks(self) -> SharedShadow | GlobalShadow | None:
+        return self.watch if self.shadow is None else self.shadow
 
     def view_for(self, site: Site) -> np.ndarray:
         """``view`` of the site's element type."""
@@ -85,11 +97,18 @@ class GlobalMemory:
 
 
 class Site:
-    """One load or store of the program: element type, element count, alignment and place, and the last region used."""
+    """One load or store of the program: element type, element count, alignment and place, and the last region used.
 
-    __slots__ = ("align_mask", "count", "dtype", "key", "location", "location_id", "name", "region", "shift", "size")
+    ``strong``: atomic or volatile. ``unit_shift``: log2 of the bytes, at most 16, that the accesses come in.
+    """
 
-    def __init__(self, name: str, dtype: np.dtype, count: int, alignment: int, location: str, location_id: int):
+    __slots__ = ("align_mask", "count", "dtype", "key", "location", "location_id", "name", "region", "shift", "size",
+                 "strong", "unit_shift")  # fmt: skip
+
+    def __init__(
+        self, name: str, dtype: np.dtype, count: int, alignment: int, location: str, location_id: int,
+        strong: bool = False,
+    ):  # fmt: skip
         self.name = name
         self.dtype = dtype
         self.key = dtype.name
@@ -99,7 +118,13 @@ class Site:
         self.align_mask = max(alignment, dtype.itemsize) - 1
         self.location = location
         self.location_id = location_id
+        self.strong = strong
+        self.unit_shift = min(4, _trailing_zeros(self.size | (self.align_mask + 1)))
         self.region: Region | None = None
+
+
+def _trailing_zeros(number: int) -> int:
+    return (number & -number).bit_length() - 1
 
 
 def resolve(w: Warp, address: int, size: int, site: Site) -> tuple[Region, int]:
@@ -201,24 +226,31 @@ def load_lanes(w: Warp, address: Any, site: Site):
     return _load_slowly(w, address, site)
 
 
-def _observe(w: Warp, region: Region, offset: np.ndarray, site: Site, write: bool) -> None:
-    shadow = region.shadow
-    if shadow is not None:
-        if write:
-            shadow.generic_write(w, offset if w.all else offset[w.mask], site)
-        else:
-            shadow.generic_read(w, offset, site)
-    profile = w.machine.profile
+def _observe(w: Warp, region: Region, offset: np.ndarray, site: Site, write: bool) -> Clash | None:
+    """Tell checks and profile of an access of the active lanes at ``offset``."""
+    shadow, profile = region.checks, w.machine.profile
+    if shadow is None and profile is None:
+        return None
+    if not w.all:
+        offset = offset[w.mask]
     if profile is not None:
-        profile.access(w, region, offset if w.all else offset[w.mask], site, write)
+        profile.access(w, region, offset, site, write)
+    if shadow is None:
+        return None
+    lanes = LANE_IDS if w.all else LANE_IDS[w.mask]
+    if write:
+        return shadow.generic_write(w, offset, site, lanes)
+    shadow.generic_read(w, offset, site, lanes)
+    return None
 
 
 def _load_uniform(w: Warp, address: int, site: Site):
     if LOCAL_BASE <= address < PARAMETER_BASE:
         return load_lanes(w, np.full(LANES, address, np.int64), site)
     region, offset = resolve(w, address, site.size, site)
-    if region.shadow is not None:
-        region.shadow.generic_read(w, np.array([offset]), site)
+    checks = region.checks
+    if checks is not None:
+        checks.generic_read(w, np.array([offset]), site, None)
     if w.machine.profile is not None:
         w.machine.profile.access(w, region, np.array([offset]), site, False)
     view = region.view_for(site)
@@ -237,8 +269,9 @@ def _load_slowly(w: Warp, address: np.ndarray, site: Site):
     result = np.zeros(shape, site.dtype)
     for lane in np.flatnonzero(w.mask):
         region, offset = resolve(w, int(address[lane]), site.size, site)
-        if region.shadow is not None:
-            region.shadow.generic_read(w, np.array([offset]), site)
+        checks = region.checks
+        if checks is not None:
+            checks.generic_read(w, np.array([offset]), site, LANE_IDS[lane : lane + 1])
         index = offset >> site.shift
         view = region.view_for(site)
         if site.count > 1:
@@ -258,15 +291,13 @@ def store_lanes(w: Warp, address: Any, value: Any, site: Site) -> None:
         _writable(region, site)
         if isinstance(value, np.ndarray):
             if value.shape[-1] == LANES:
+                checks = region.checks
+                if checks is not None:
+                    checks.check_equal(w, offset, value[..., w.mask].astype(site.dtype), site)
                 value = value[..., w.last]
             elif value.ndim:
                 value = value[..., 0]
-        _observe_one(w, region, offset, site)
-        index = offset >> site.shift
-        if site.count > 1:
-            region.view_for(site)[index : index + site.count] = value
-        else:
-            region.view_for(site)[index] = value
+        _store_one(w, region, offset, value, site, None)
         return
     if not w.all:
         address = np.where(w.mask, address, address[w.first])
@@ -283,22 +314,36 @@ def store_lanes(w: Warp, address: Any, value: Any, site: Site) -> None:
         site.region = None
         _store_slowly(w, address, value, site)
         return
-    _observe(w, region, offset, site, True)
+    clash = _observe(w, region, offset, site, True)
     if not w.all:
         index = index[w.mask]
         if isinstance(value, np.ndarray) and value.shape[-1:] == (LANES,):
             value = value[..., w.mask]
-    if site.count == 1:
+    if site.count > 1:
+        index = index + np.arange(site.count)[:, None]
+    _put(view, index, value, clash)
+
+
+def _put(view: np.ndarray, index: np.ndarray, value: Any, clash: Clash | None) -> None:
+    if clash is None:
         view[index] = value
-    else:
-        view[index + np.arange(site.count)[:, None]] = value
+        return
+    before = view[index]
+    view[index] = value
+    clash.check(before, view[index], np.broadcast_to(np.asarray(value).astype(view.dtype), index.shape))
 
 
-def _observe_one(w: Warp, region: Region, offset: int, site: Site) -> None:
-    if region.shadow is not None:
-        region.shadow.generic_write(w, np.array([offset]), site)
+def _store_one(w: Warp, region: Region, offset: int, value: Any, site: Site, lanes: np.ndarray | None) -> None:
+    """Store one lane's element or elements, or those that all active lanes store to one place (``lanes`` is None)."""
+    clash, checks = None, region.checks
+    if checks is not None:
+        clash = checks.generic_write(w, np.array([offset]), site, lanes)
     if w.machine.profile is not None:
         w.machine.profile.access(w, region, np.array([offset]), site, True)
+    index = offset >> site.shift
+    value = np.asarray(value).reshape(-1, 1) if site.count > 1 else value
+    _put(region.view_for(site), index + np.arange(site.count)[:, None] if site.count > 1 else np.array([index]), value,
+         clash)  # fmt: skip
 
 
 def _writable(region: Region, site: Site) -> None:
@@ -312,9 +357,4 @@ def _store_slowly(w: Warp, address: np.ndarray, value, site: Site) -> None:
     for lane in np.flatnonzero(w.mask):
         region, offset = resolve(w, int(address[lane]), site.size, site)
         _writable(region, site)
-        _observe_one(w, region, offset, site)
-        index = offset >> site.shift
-        if site.count > 1:
-            region.view_for(site)[index : index + site.count] = values[:, lane]
-        else:
-            region.view_for(site)[index] = values[lane]
+        _store_one(w, region, offset, values[..., lane], site, LANE_IDS[lane : lane + 1])

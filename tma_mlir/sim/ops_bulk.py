@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .compile import NOT_YET, Compiler, Step, Waiter, operation, waiting
 from .errors import SimulationError
-from .issue import barrier_at_cta, destinations, drain, fill, lanes_of, new_transfer, shared_window
+from .global_shadow import Piece
+from .issue import (
+    barrier_at_cta,
+    destinations,
+    drain,
+    fill,
+    lanes_of,
+    new_transfer,
+    record_load,
+    record_store,
+    shared_window,
+)
 from .machine import Wait, Warp
 from .memory import Site, resolve
 from .ops_barrier import barrier_at, shared_place
@@ -46,6 +55,9 @@ def _bulk_load(i: Instruction, c: Compiler) -> Step:
                     window[:count] = region.data[at : at + count]
 
             transfer = new_transfer(w, lane, "bulk load", i.location, count, execute)
+            first, _ = places[0]
+            reported = barrier_at_cta(w, first if mask else signal_cta, signal_offset, i.location)
+            record_load(w, region, [(at, (count,), (1,))], reported, transfer)
             for cta, offset in places:
                 found = barrier_at_cta(w, cta if mask else signal_cta, signal_offset, i.location)
                 fill(w, cta, slice(offset >> 4, offset + count >> 4), found, transfer)
@@ -78,9 +90,17 @@ def _bulk_store(i: Instruction, c: Compiler) -> Step:
             transfer = new_transfer(w, lane, "bulk store", i.location, count, execute)
             chunks = slice(offset >> 4, offset + count >> 4)
             drain(w, lane, cta, chunks, chunks, transfer)
+            record_store(w, lane, region, _stored(at, count, mask[0] if mask else None), False, transfer)
             launch(w.machine, transfer)
 
     return run
+
+
+def _stored(at: int, count: int, byte_mask: int | None) -> list[Piece]:
+    """The bytes that a bulk store of ``count`` bytes writes at offset ``at``."""
+    if byte_mask is None:
+        return [(at, (count,), (1,))]
+    return [(at + byte, (count // 16, 1), (16, 1)) for byte in range(16) if byte_mask >> byte & 1]
 
 
 @operation("nvvm.cp.async.bulk.shared.cluster.shared.cta")
@@ -104,8 +124,10 @@ def _bulk_shared(i: Instruction, c: Compiler) -> Step:
             chunks = slice(offset_from >> 4, offset_from + count >> 4)
             shadow = cta_from.shared.shadow
             if shadow is not None:
-                shadow.check_async(w, chunks, i.location, transfer.what, writes=False)
-                shadow.check_initialised(w, chunks, i.location, transfer.what)
+                taken = shadow.units.chunks(chunks)
+                if not shadow.check_async(w, taken, i.location, transfer.what, writes=False):
+                    shadow.check_initialised(taken, i.location, transfer.what)
+                shadow.async_read(w, taken, found.component, found.phase + 1, transfer, found)
             fill(w, cta_to, slice(offset_to >> 4, offset_to + count >> 4), found, transfer)
             transfer.targets.append((found, count))
             found.issued(transfer, count)
@@ -126,7 +148,7 @@ def _commit_bulk(i: Instruction, c: Compiler) -> Step:
 
 @waiting("nvvm.cp.async.bulk.wait_group")
 def _wait_bulk(i: Instruction, c: Compiler) -> Waiter:
-    allowed = i.attributes["group"]
+    allowed, read = i.attributes["group"], bool(i.attributes.get("read"))
 
     def run(r, w, front):
         w.machine.bulk_waits[i.location] = None
@@ -139,6 +161,8 @@ def _wait_bulk(i: Instruction, c: Compiler) -> Waiter:
                 front.waiting = Wait(f"bulk groups of lane {lane}", i.location)
                 return NOT_YET
             w.clock.advance(groups.component, complete)
+            if not read:
+                w.clock.advance(groups.stored, complete)
         return None
 
     return run
@@ -174,26 +198,24 @@ def _copy_async(i: Instruction, c: Compiler) -> Step:
             if taken:
                 region, at = resolve(w, start, taken, site_in)
                 window[:taken] = region.data[at : at + taken]
+                if region.watch is not None:
+                    region.watch.async_read(
+                        w,
+                        [(at, (taken,), (1,))],
+                        groups.component,
+                        groups.current,
+                        i.location,
+                        "cp.async",
+                        generic=True,
+                    )
             window[taken:size] = 0
             shadow = cta.shared.shadow
             if shadow is not None:
-                chunk = slice(offset >> 4, (offset + size - 1 >> 4) + 1)
-                # Hazards are known by 16 bytes; smaller copies of one warp share them without touching each other.
-                shares = size < 16 and (shadow.fill_component[chunk] == groups.component).all()
-                if not shares:
-                    shadow.check_async(w, chunk, i.location, "cp.async", writes=True)
-                _record_copy(shadow, chunk, offset, size, groups, transfer)
+                units = shadow.units.interval(offset, size)
+                shadow.check_async(w, units, i.location, "cp.async", writes=True, generic=True)
+                shadow.async_write(w, units, groups.component, groups.current, transfer, groups, generic=True)
 
     return run
-
-
-def _record_copy(shadow: Any, chunk: slice, offset: int, size: int, groups: AsyncGroups, transfer: Transfer) -> None:
-    shadow.fill_component[chunk] = groups.component
-    shadow.fill_value[chunk] = groups.current
-    shadow.fill_transfer[chunk] = shadow.remember(transfer, groups)
-    shadow.readable[:, chunk] = False
-    shadow.writable[:, chunk] = False
-    shadow.initialised[offset : offset + size] = 255
 
 
 @operation("nvvm.cp.async.commit.group")

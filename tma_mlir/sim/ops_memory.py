@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from .compile import Compiler, Step, operation
 from .errors import UnsupportedError
 from .memory import LANES, Site, load_lanes, resolve, store_lanes
 from .ops_integer import unsigned, wrapper
+from .ordering import NARROW_SCOPES, RELEASING, Location, acquire, is_far, location_at, release
 from .program import Instruction
 
 
@@ -27,20 +29,24 @@ def _leaves(kind: Type, offset: int = 0) -> Iterator[tuple[Type, int]]:
         yield kind, offset
 
 
+def _is_strong(i: Instruction) -> bool:
+    """Atomic (not ``unordered``, which does not synchronise) or volatile."""
+    return i.attributes.get("ordering", 0) not in (0, 1) or bool(i.attributes.get("volatile_"))
+
+
 def site_of(i: Instruction, c: Compiler, kind: Type, name: str) -> Site:
     """The access site of a scalar or vector of type ``kind``."""
     if kind.dtype is None or kind.dtype == object:
         raise UnsupportedError(f"{i.name} of this type", i.location)
     count = kind.count if kind.kind == "vector" else 1
     alignment = i.attributes.get("alignment") or kind.align
-    return Site(name, kind.dtype, count, int(alignment), i.location, c.location_id(i.location))
+    return Site(name, kind.dtype, count, int(alignment), i.location, c.location_id(i.location), _is_strong(i))
 
 
 @operation("llvm.load")
 def _load(i: Instruction, c: Compiler) -> Step:
     (address,) = i.operands
     kind = c.type(i.results[0])
-    synchronises = i.attributes.get("ordering", 0) not in (0, 1, 2)
     if kind.is_aggregate:
         sites = [(site_of(i, c, leaf, "load"), offset) for leaf, offset in _leaves(kind)]
 
@@ -58,13 +64,14 @@ def _load(i: Instruction, c: Compiler) -> Step:
             return (value & 1) != 0 if isinstance(value, np.ndarray) else bool(int(value) & 1)
 
         return load_bool
-    if synchronises:
+    if site.strong:
 
-        def load_acquire(r, w):
-            w.machine.synchronise_memory(w)
+        def load_flag(r, w):
+            for location in _locations(w, r[address], site):
+                acquire(w, location)
             return load_lanes(w, r[address], site)
 
-        return load_acquire
+        return load_flag
     return lambda r, w: load_lanes(w, r[address], site)
 
 
@@ -101,14 +108,26 @@ def _store(i: Instruction, c: Compiler) -> Step:
 
         return store_all
     site = site_of(i, c, kind, "store")
-    if i.attributes.get("ordering", 0) not in (0, 1, 2):
+    if site.strong:
+        releasing, far = i.attributes.get("ordering", 0) in RELEASING, is_far(i.attributes.get("syncscope", ""))
 
-        def store_release(r, w):
+        def store_flag(r, w):
             store_lanes(w, r[address], r[value], site)
-            w.machine.synchronise_memory(w)
+            for location in _locations(w, r[address], site):
+                release(w, location, releasing, far)
+            w.release()
+            w.machine.event += 1
 
-        return store_release
+        return store_flag
     return lambda r, w: store_lanes(w, r[address], r[value], site)
+
+
+def _locations(w: Any, address: Any, site: Site) -> list[Location]:
+    """The synchronisation locations of the active lanes' addresses; none without checks."""
+    if not w.machine.check:
+        return []
+    places = {int(address)} if not isinstance(address, np.ndarray) else set(address[w.mask].tolist())
+    return [location_at(*resolve(w, place, site.size, site)) for place in sorted(places)]
 
 
 def _atomic_function(name: str, kind: Type):
@@ -154,7 +173,7 @@ def _atomic(i: Instruction, c: Compiler) -> Step:
     kind = c.type(operand)
     site = site_of(i, c, kind, "atomic")
     apply = _atomic_function(ATOMIC_OPERATIONS[i.attributes["bin_op"]], kind)
-    return _lane_by_lane(address, kind, site, lambda old, r, w, lane: apply(old, _lane(r[operand], lane)))
+    return _lane_by_lane(i, address, kind, site, lambda old, r, w, lane: apply(old, _lane(r[operand], lane)))
 
 
 @operation("llvm.cmpxchg")
@@ -163,6 +182,7 @@ def _compare_exchange(i: Instruction, c: Compiler) -> Step:
     kind = c.type(expected)
     site = site_of(i, c, kind, "atomic")
     step = _lane_by_lane(
+        i,
         address,
         kind,
         site,
@@ -180,23 +200,30 @@ def _lane(value: Any, lane: int) -> Any:
     return value[lane] if isinstance(value, np.ndarray) else value
 
 
-def _lane_by_lane(address: int, kind: Type, site: Site, update) -> Step:
+def _lane_by_lane(i: Instruction, address: int, kind: Type, site: Site, update) -> Step:
     """One read-modify-write a lane, in lane order; the old values."""
+    ordering = i.attributes.get("ordering", i.attributes.get("success_ordering", 0))
+    releasing, far = ordering in RELEASING, is_far(i.attributes.get("syncscope", ""))
 
     def run(r, w):
         result = np.zeros(LANES, kind.dtype)
         where = r[address]
+        locations = _locations(w, where, site)
+        for location in locations:
+            acquire(w, location)
         for lane in w.active_lanes():
             region, offset = resolve(w, int(_lane(where, lane)), site.size, site)
             view = region.view(site.dtype)
             index = offset >> site.shift
             old = view[index]
             result[lane] = old
-            if region.shadow is not None:
-                region.shadow.generic_read(w, np.array([offset]), site)
-                region.shadow.generic_write(w, np.array([offset]), site)
+            checks = region.checks
+            if checks is not None:
+                checks.generic_update(w, offset, site, lane)
             view[index] = update(old, r, w, lane)
-        w.machine.synchronise_memory(w)
+        for location in locations:
+            release(w, location, releasing, far)
+        w.release()
         w.machine.event += 1
         return result
 
@@ -205,7 +232,14 @@ def _lane_by_lane(address: int, kind: Type, site: Site, update) -> Step:
 
 @operation("llvm.fence", "nvvm.memory.barrier", "nvvm.fence.sc.cluster")
 def _fence(i: Instruction, c: Compiler) -> Step:
-    return lambda r, w: w.machine.synchronise_memory(w)
+    scope = i.attributes.get("syncscope", "") if i.name == "llvm.fence" else str(i.attributes.get("scope", "gpu"))
+    narrow = i.name == "nvvm.fence.sc.cluster" or re.sub(r".*<(\w+)>", r"\1", scope) in NARROW_SCOPES
+
+    def run(r, w):
+        w.clock.publish(not narrow)
+        w.release()
+
+    return run
 
 
 @operation("llvm.intr.memset", "llvm.intr.memset.inline")

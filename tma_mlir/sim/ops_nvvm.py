@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .compile import NOT_YET, Compiler, Step, Waiter, operation, waiting
-from .errors import SimulationError, UnsupportedError
-from .machine import LANE_IDS, Front, Wait, Warp, lanes_text
+from .errors import SimulationError, UnsupportedError, lanes_text
+from .machine import LANE_IDS, Front, Wait, Warp
 from .memory import LANES, RANK_SHIFT, SHARED_WINDOW
 from .ops_integer import wrapper
 from .program import Instruction
@@ -169,7 +169,10 @@ def _warp_barrier(i: Instruction, c: Compiler) -> Waiter:
 
     def run(r, w, front):
         wanted = mask_lanes(w.uniform(r[mask], "member mask", i.location))
-        return None if converged(w, front, wanted, "bar.warp.sync", i.location) else NOT_YET
+        if not converged(w, front, wanted, "bar.warp.sync", i.location):
+            return NOT_YET
+        w.release()
+        return None
 
     return run
 

@@ -10,6 +10,7 @@ from ..hardware import REDUCTIONS
 from . import engine, gather, im2col
 from .compile import Compiler, Step, operation
 from .errors import SimulationError, UnsupportedError
+from .global_shadow import pieces_of
 from .issue import (
     barrier_at_cta,
     box_chunks,
@@ -21,6 +22,8 @@ from .issue import (
     global_region,
     lanes_of,
     new_transfer,
+    record_load,
+    record_store,
     shared_window,
 )
 from .machine import Warp
@@ -55,7 +58,8 @@ def issue_load(
             read = lambda memory, start: gather.gather_rows(bound, rows, memory, start)  # noqa: E731
         else:
             engine.check_coordinates(bound, coordinates, store=False)
-            tile, inside = bound, engine.window(bound, coordinates, store=False)
+            tile, rows = bound, [engine.window(bound, coordinates, store=False)]
+            (inside,) = rows
             read = lambda memory, start: engine.load_window(bound, inside, memory, start)  # noqa: E731
         for _, offset in places:
             engine.check_shared(tile, offset)
@@ -74,6 +78,8 @@ def issue_load(
 
     transfer = new_transfer(w, lane, what, location, tile.transaction_bytes, execute)
     transfer.shared_region = places[0][0].shared_symbol(places[0][1])
+    first = barrier_at_cta(w, barrier_cta if mask is None else places[0][0], barrier_offset, location)
+    record_load(w, region, pieces_of(region, rows), first, transfer)
     for cta, offset in places:
         signalled = barrier_cta if mask is None else cta
         target_barrier = barrier_at_cta(w, signalled, barrier_offset, location)
@@ -123,6 +129,7 @@ def issue_store(
     transfer.shared_region = cta.shared_symbol(offset)
     chunks = box_chunks(bound, offset)
     drain(w, lane, cta, chunks, _window_chunks(bound, chunks, inside, tail), transfer)
+    record_store(w, lane, region, pieces_of(region, [inside]), reduction is not None, transfer)
     launch(w.machine, transfer)
 
 
@@ -158,6 +165,7 @@ def issue_scatter(
     transfer.shared_region = cta.shared_symbol(offset)
     chunks = box_chunks(tile, offset)
     drain(w, lane, cta, chunks, chunks, transfer)
+    record_store(w, lane, region, pieces_of(region, rows), False, transfer)
     launch(w.machine, transfer)
 
 

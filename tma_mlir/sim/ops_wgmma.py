@@ -21,6 +21,7 @@ from .machine import LANE_IDS, Warp
 from .memory import LANES
 from .program import Instruction
 from .swizzle import swizzle_offset
+from .transfer import AsyncGroups
 
 OPERAND_TYPES: dict[str, tuple[np.dtype, int]] = {
     "f16": (np.dtype(np.float16), 16),
@@ -114,18 +115,15 @@ def _fragment(registers: int) -> tuple[np.ndarray, np.ndarray]:
     return row, column
 
 
-def multiply(w: Warp, form: Form, accumulators: Any, a: int, b: int, keep: bool, location: str, place: int) -> Any:
+def multiply(w: Warp, form: Form, accumulators: Any, a: int, b: int, keep: bool, location: str) -> Any:
     """One warp's sixteen rows of the product, added to its accumulators if ``keep``."""
     first = w.number % 4 * 16
     left, chunks_a = _operand(w, a, first, 16, form, 0, location)
     right, chunks_b = _operand(w, b, 0, form.n, form, 1, location)
     shadow = w.cta.shared.shadow
     if shadow is not None:
-        chunks = np.concatenate([chunks_a, chunks_b])
-        shadow.check_async(w, chunks, location, "wgmma", writes=False)
-        shadow.check_initialised(w, chunks, location, "wgmma", later=True)
-        shadow.wgmma_read([w], chunks, place)
-        w.wgmma_open.append((shadow, chunks, place))
+        shadow.wgmma_read(w, chunks_a, _groups(w), location)
+        shadow.wgmma_read(w, chunks_b, _groups(w), location)
     if form.signs[0] < 0 or form.signs[1] < 0:
         left = left * (form.signs[0] * form.signs[1])
     product = left @ right.T
@@ -188,14 +186,13 @@ def _step(i: Instruction, c: Compiler, form: Form, inputs: Any, a: int, b: int, 
     for name in form.types[1:]:
         if name not in OPERAND_TYPES:
             raise UnsupportedError(f"wgmma of {name}", i.location)
-    place = c.location_id(i.location)
 
     def run(r, w):
         if w.front.count != LANES:
             raise SimulationError("divergent operation", f"wgmma needs all lanes; {w.describe()}", i.location)
         mask = (1 << 64) - 1
         left, right = (w.uniform(r[v], "matrix descriptor", i.location) & mask for v in (a, b))
-        return multiply(w, form, inputs(r), left, right, keep(r), i.location, place)
+        return multiply(w, form, inputs(r), left, right, keep(r), i.location)
 
     return run
 
@@ -207,11 +204,7 @@ def _fence(i: Instruction, c: Compiler) -> Step:
 
 @operation("nvvm.wgmma.commit.group.sync.aligned")
 def _commit(i: Instruction, c: Compiler) -> Step:
-    def run(r, w):
-        w.wgmma.append(w.wgmma_open)
-        w.wgmma_open = []
-
-    return run
+    return lambda r, w: _groups(w).commit()
 
 
 @operation("nvvm.wgmma.wait.group.sync.aligned")
@@ -219,11 +212,15 @@ def _wait(i: Instruction, c: Compiler) -> Step:
     allowed = i.attributes["group"]
 
     def run(r, w):
-        done = len(w.wgmma) - allowed
-        for group in w.wgmma[: max(0, done)]:
-            for shadow, chunks, place in group:
-                shadow.wgmma_done(w, chunks, place)
-        if done > 0:
-            del w.wgmma[:done]
+        groups = _groups(w)
+        w.clock.advance(groups.component, max(0, len(groups.groups) - allowed))
 
     return run
+
+
+def _groups(w: Warp) -> AsyncGroups:
+    """The warp's wgmma groups."""
+    groups = w.groups.get("wgmma")
+    if groups is None:
+        groups = w.groups["wgmma"] = AsyncGroups(w.cta.cluster)
+    return groups

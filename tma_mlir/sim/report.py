@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .errors import Note, SimulationError
-from .machine import Cluster, Wait, Warp, lanes_text
+from .errors import Note, SimulationError, lanes_text
+from .machine import Cluster, Wait, Warp
 from .mbarrier import MBarrier
 from .transfer import Transfer
 

@@ -1,8 +1,9 @@
-"""What the checks remember of one CTA's shared memory, per 16-byte chunk (the unit of every TMA access).
+"""What the checks remember of one CTA's shared memory: who last wrote, read and updated every byte.
 
-For each chunk: every warp's last generic read and write (as clock epochs with source locations), the asynchronous
-write that fills it and the asynchronous read that empties it (as clock components to know). A rule broken raises
-with both ends' locations.
+Ordinary accesses end at once and are known through barriers; a copy's write is known to be over through its mbarrier or
+group, a copy's read through its bulk group, a wgmma's through its wait. What a warp touches must be known to be over
+for it; what the asynchronous proxy touches must also be behind a proxy fence if the generic proxy wrote it. A rule
+broken raises with both ends' locations.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import hazards
+from . import hazards, races
+from .accesses import LANE_BITS, Access, distinct
 from .errors import SimulationError
-from .machine import CODE_SHIFT
+from .races import NEVER, Clash
 from .transfer import AsyncGroups, Transfer
+from .units import Place, Units
 
 if TYPE_CHECKING:
     from .machine import Cta, Warp
@@ -22,280 +25,316 @@ if TYPE_CHECKING:
     from .memory import Site
 
 CHUNK_SHIFT = 4
-PENDING = 1 << 62
-"""A read whose end is not known yet (wgmma before its wait_group)."""
-LOCATION_MASK = (1 << CODE_SHIFT) - 1
+BARRIER_BYTES = 8
 
 Chunks = slice | np.ndarray
+"""Numbers of 16-byte chunks of shared memory."""
 
 
 class SharedShadow:
-    """Attached to the CTA's shared ``Region``; rows of the tables are warps of the cluster."""
+    """Attached to the CTA's shared ``Region``."""
 
-    def __init__(self, cta: Cta, locations: list[str]):
-        size = cta.shared.data.size
-        chunks = -(-size // 16)
-        warps = cta.cluster.warp_count
+    def __init__(self, cta: Cta):
         self.cta = cta
-        self.locations = locations
-        self.read = np.zeros((warps, chunks), np.int64)
-        self.written = np.zeros((warps, chunks), np.int64)
-        self.readable = np.zeros((warps, chunks), bool)
-        self.writable = np.zeros((warps, chunks), bool)
-        self.fill_component = np.zeros(chunks, np.int64)
-        self.fill_value = np.zeros(chunks, np.int64)
-        self.fill_transfer = np.zeros(chunks, np.int32)
-        self.drain_component = np.zeros(chunks, np.int64)
-        self.drain_value = np.zeros(chunks, np.int64)
-        self.drain_transfer = np.zeros(chunks, np.int32)
-        self.initialised = np.zeros(chunks * 16, np.uint8)
-        self.filled_chunks: dict[int, Chunks] = {}
+        self.log = cta.cluster.shared_accesses
+        self.units = Units(cta.shared.data.size, self.log)
+        self.barriers: dict[int, int] = {}
+        """Addresses of live mbarriers by access number."""
         self.early_reads: dict[int, hazards.EarlyRead] = {}
-        self.transfers: list[tuple[Transfer | None, MBarrier | AsyncGroups | None]] = [(None, None)]
 
     # Generic proxy -------------------------------------------------------------------------------------------------
 
-    def generic_read(self, w: Warp, offset: np.ndarray, site: Site) -> None:
-        """Warp ``w`` loads ``site.size`` bytes at each offset."""
-        for piece in range(0, site.size, 16):
-            chunk = (offset + piece) >> CHUNK_SHIFT if piece else offset >> CHUNK_SHIFT
-            if not self.readable[w.index].take(chunk).all():
-                self._check_read(w, chunk, offset + piece, min(16, site.size - piece), site.location)
-            self.read[w.index][chunk] = w.code_base | site.location_id
-
-    def generic_write(self, w: Warp, offset: np.ndarray, site: Site) -> None:
-        """Warp ``w`` stores ``site.size`` bytes at each offset."""
-        for piece in range(0, site.size, 16):
-            at = offset + piece if piece else offset
-            chunk = at >> CHUNK_SHIFT
-            if not self.writable[w.index].take(chunk).all():
-                self._check_no_barrier(chunk, at, min(16, site.size - piece), site.location, "write")
-                self._check_write(w, chunk, site.location)
-            self.written[w.index][chunk] = w.code_base | site.location_id
-            size = min(16, site.size - piece)
-            if size in (1, 2, 4, 8):
-                self.initialised.view(f"u{size}")[at >> (size.bit_length() - 1)] = (1 << 8 * size) - 1
-            else:
-                self.initialised[at[:, None] + np.arange(size)] = 255
-
-    def _check_read(self, w: Warp, chunk: np.ndarray, offset: np.ndarray, size: int, location: str) -> None:
-        self._check_filled(w, chunk, location, "read")
-        if self._mark_filled(w, chunk):
+    def generic_read(self, w: Warp, offset: np.ndarray, site: Site, lanes: np.ndarray | None) -> None:
+        """Warp ``w`` loads ``site.size`` bytes at each offset; ``lanes`` of them, None if all active ones at one."""
+        units = self.units
+        at = units.places(offset, site.size, site.unit_shift)
+        codes = units.written.take(at)
+        found = distinct(codes)
+        if not found <= w.shared_facts.known:
+            self._check_read(w, at, codes, found, site.location, lanes)
+        if site.strong:
             return
-        self._check_no_barrier(chunk, offset, size, location, "read")
-        window = self.initialised[offset[:, None] + np.arange(size)]
-        if not window.all():
-            bad = ~window.astype(bool).all(axis=1)
-            # Reported at the end, or as soon as a copy that fills the place shows what the reader did not wait for.
-            place = self.cta.shared_symbol(int(offset[int(bad.argmax())]))
-            read = hazards.EarlyRead(w, place, location, dict(w.last_waits))
-            for number in np.unique(chunk[bad]).tolist():
-                self.early_reads.setdefault(number, read)
-        whole = self.initialised.reshape(-1, 16)[chunk].all(axis=1)
-        self.readable[w.index][chunk[whole]] = True
+        if units.updated is not None:
+            self._check_others(w, units.updated, at, "read", site.location)
+        number = self.log.own(w, "read", site.location, site.location_id, None)
+        old = distinct(units.read.take(at))
+        if old != {number}:
+            units.mark(w, units.read, at, number, old)
 
-    def _mark_filled(self, w: Warp, chunk: np.ndarray) -> bool:
-        """Where one copy filled all the chunks, everything it filled may be read from now on. Whether it is so."""
-        number = int(self.fill_transfer[chunk[0]])
-        if number == 0 or (self.fill_transfer[chunk] != number).any():
-            return False
-        filled = self.filled_chunks.get(number)
-        if filled is None:
-            return False
-        self.readable[w.index][filled] |= self.fill_transfer[filled] == number
-        return bool(self.readable[w.index][chunk].all())
+    def generic_write(self, w: Warp, offset: np.ndarray, site: Site, lanes: np.ndarray | None) -> Clash | None:
+        """Warp ``w`` stores ``site.size`` bytes at each offset, one a lane of ``lanes``."""
+        units = self.units
+        at = units.places(offset, site.size, site.unit_shift)
+        codes = units.written.take(at)
+        found = distinct(codes)
+        clash = None
+        if not found <= w.shared_facts.known:
+            clash = self._check_write(w, at, codes, found, site.location, lanes)
+        if units.marked and (old := distinct(units.read.take(at))) != {0}:
+            self._check_reads(w, old, at, "write", site.location)
+            units.read[at] = 0
+        if site.strong:
+            units.mark(w, units.updates(), at, self.log.own(w, "atomic", site.location, site.location_id, None))
+            return clash
+        if units.updated is not None:
+            self._check_others(w, units.updated, at, "write", site.location)
+            units.updated[at] = 0
+        if lanes is None:
+            units.written[at] = self.log.own(w, "write", site.location, site.location_id, w.mask) << LANE_BITS
+            return clash
+        number = self.log.own(w, "write", site.location, site.location_id, None) << LANE_BITS
+        mine = number | lanes if at.ndim == 1 else (number | lanes)[:, None]
+        units.written[at] = mine
+        if (units.written.take(at) == mine).all():
+            return clash
+        # Several lanes store to one place: no single lane owns it.
+        units.written[at] = self.log.own(w, "write", site.location, site.location_id, w.mask) << LANE_BITS
+        repeats = races.repeats_error(w, site, f"shared memory at {self._place(int(offset[0]))}")
+        return Clash(clash.error if clash else None, clash.conflicts if clash else None, repeats)
 
-    def _check_write(self, w: Warp, chunk: np.ndarray, location: str) -> None:
-        self._check_filled(w, chunk, location, "write")
-        self._check_drained(w, chunk, location, "write")
-        self.writable[w.index][chunk] = True
+    def check_equal(self, w: Warp, offset: int, values: np.ndarray, site: Site) -> None:
+        """Several lanes store ``values`` to one place."""
+        races.check_equal(w, values, site, f"shared memory at {self._place(offset)}")
 
-    def _check_filled(self, w: Warp, chunk: Chunks, location: str, verb: str) -> None:
-        """Every transfer that fills the chunks must be known complete to ``w``."""
-        component = self.fill_component[chunk]
-        seen = w.clock.seen
-        if component.max(initial=0) >= seen.size:
-            w.clock.grow(int(component.max()) + 64)
-            seen = w.clock.seen
-        late = seen[component] < self.fill_value[chunk]
-        if not late.any():
+    def generic_update(self, w: Warp, offset: int, site: Site, lane: int) -> None:
+        """An atomic of one lane: it does not race with other atomics."""
+        units = self.units
+        at = units.interval(offset, site.size)
+        codes = units.written[at]
+        found = distinct(codes)
+        if not found <= w.shared_facts.known:
+            self._check_read(w, at, codes, found, site.location, np.array([lane]))
+        old = distinct(units.read[at])
+        if old != {0}:
+            self._check_reads(w, old, at, "update", site.location)
+        table = units.updates()
+        units.mark(w, table, at, self.log.own(w, "atomic", site.location, site.location_id, None))
+
+    def _check_read(
+        self, w: Warp, at: Place, codes: np.ndarray, found: set[int], location: str, lanes: np.ndarray | None
+    ) -> None:
+        if 0 in found:
+            self._note_early_read(w, at, codes, location)
+        for number in self.log.unordered(w, found - {0}):
+            place = self._unit_place(at, codes, number)
+            raise self._late_write(w, number, place, location, "read")
+        mine = races.lane_conflicts(w, self.log, codes, lanes)
+        if mine is not None:
+            number, _ = mine
+            place = f"shared memory at {self._unit_place(at, codes, number)}"
+            raise races.lanes_error(w, self.log.access(number), "read", place, location)
+
+    def _check_write(
+        self, w: Warp, at: np.ndarray, codes: np.ndarray, found: set[int], location: str, lanes: np.ndarray | None
+    ) -> Clash | None:
+        for number in self.log.unordered(w, found - {0}):
+            error = self._late_write(w, number, self._unit_place(at, codes, number), location, "write")
+            if number in self.barriers or self.log.access(number).transfer is not None:
+                raise error
+            bad = codes >> LANE_BITS == number
+            return Clash(error, bad.reshape(bad.shape[0], -1).any(axis=1), None)
+        mine = races.lane_conflicts(w, self.log, codes, lanes)
+        if mine is None:
+            return None
+        number, bad = mine
+        place = f"shared memory at {self._unit_place(at, codes, number)}"
+        return Clash(races.lanes_error(w, self.log.access(number), "overwrite", place, location), bad, None)
+
+    def _late_write(self, w: Warp, number: int, place: str, location: str, verb: str) -> SimulationError:
+        """The write ``number`` is not known to be over when ``w`` touches ``place``."""
+        if number in self.barriers:
+            return self._barrier_touched(number, verb, location)
+        access = self.log.access(number)
+        if access.transfer is not None:
+            return hazards.unfilled(w, access.transfer, access.source, access.value, place, location, verb)
+        hint = "put a barrier in between"
+        return races.race("shared data race", w.describe(), access, verb, f"shared memory at {place}", location, hint)
+
+    def _check_reads(self, w: Warp, found: set[int], at: Place, verb: str, location: str) -> None:
+        """Every read of the units must be over for ``w``, which writes them."""
+        if found <= w.shared_facts.known:
             return
-        position = int(late.argmax())
-        where = self._absolute(chunk, position)
-        transfer, source = self.transfers[self.fill_transfer[where]]
-        assert transfer is not None
-        place = self.cta.shared_symbol(where * 16)
-        raise hazards.unfilled(w, transfer, source, int(self.fill_value[where]), place, location, verb)
+        for number in self.log.unordered(w, found - {0}):
+            access = self.log.access(number)
+            place = self._group_place(self.units.read, at, number)
+            if access.transfer is not None:
+                raise hazards.undrained(w, access.transfer, place, location, verb)
+            hint = "the reader may still be under way. Put a barrier in between"
+            raise races.race(
+                "shared data race", w.describe(), access, verb, f"shared memory at {place}", location, hint
+            )
 
-    def _absolute(self, chunk: Chunks, position: int) -> int:
-        return chunk.start + position if isinstance(chunk, slice) else int(chunk[position])
-
-    def _check_drained(self, w: Warp, chunk: Chunks, location: str, verb: str) -> None:
-        """Every asynchronous read of the chunks must be known complete to ``w``."""
-        component = self.drain_component[chunk]
-        if component.max(initial=0) >= w.clock.seen.size:
-            w.clock.grow(int(component.max()) + 64)
-        late = w.clock.seen[component] < self.drain_value[chunk]
-        if not late.any():
+    def _check_others(self, w: Warp, table: np.ndarray, at: Place, verb: str, location: str) -> None:
+        """Every atomic on the units must be over for ``w``."""
+        found = distinct(table[at])
+        if found == {0}:
             return
-        position = self._absolute(chunk, int(late.argmax()))
-        transfer, _ = self.transfers[self.drain_transfer[position]]
-        assert transfer is not None
-        raise hazards.undrained(w, transfer, self.cta.shared_symbol(position * 16), location, verb)
+        for number in self.log.unordered(w, found - {0}):
+            place = f"shared memory at {self._group_place(table, at, number)}"
+            hint = "synchronise in between, or use an atomic"
+            raise races.race("shared data race", w.describe(), self.log.access(number), verb, place, location, hint)
 
-    def _check_no_barrier(self, chunk: np.ndarray, offset: np.ndarray, size: int, location: str, verb: str) -> None:
-        if not self.cta.barriers:
-            return
-        for address, barrier in self.cta.barriers.items():
-            hit = (offset < address + 8) & (offset + size > address)
-            if hit.any():
-                raise SimulationError(
-                    "barrier overwritten" if verb == "write" else "barrier read",
-                    f"plain {verb} of {barrier.name()}, an opaque object",
-                    location,
-                    (("initialised here", barrier.init_location),),
-                )
+    def _note_early_read(self, w: Warp, at: Place, codes: np.ndarray, location: str) -> None:
+        """Reported at the end, or as soon as a copy that fills the place shows what the reader did not wait for."""
+        units = np.arange(at.start, at.stop) if isinstance(at, slice) else at
+        untouched = codes == 0
+        if self.units.updated is not None:
+            untouched &= self.units.updated[at] == 0
+            if not untouched.any():
+                return
+        empty = units[untouched] << self.units.shift
+        read = hazards.EarlyRead(w, self._place(int(empty[0])), location, dict(w.last_waits))
+        for number in np.unique(empty >> CHUNK_SHIFT).tolist():
+            self.early_reads.setdefault(number, read)
 
-    # Asynchronous proxy --------------------------------------------------------------------------------------------
+    # mbarriers -----------------------------------------------------------------------------------------------------
 
-    def remember(self, transfer: Transfer, source: MBarrier | AsyncGroups | None) -> int:
-        self.transfers.append((transfer, source))
-        return len(self.transfers) - 1
+    def barrier_made(self, w: Warp, address: int, location: str) -> None:
+        """An mbarrier is initialised: from now on its bytes are opaque."""
+        at = self.units.interval(address, BARRIER_BYTES)
+        codes = self.units.written[at]
+        for number in self.log.unordered(w, distinct(codes) - {0}):
+            raise self._late_write(w, number, self._place(address), location, "write")
+        self._check_reads(w, distinct(self.units.read[at]), at, "write", location)
+        number = self.log.add(Access(w, 0, NEVER, location, "mbarrier.init", True))
+        self.barriers[number] = address
+        self.units.written[at] = number << LANE_BITS
+        self.units.clear(at)
+
+    def barrier_gone(self, w: Warp, address: int, location: str) -> None:
+        """An mbarrier is invalidated: its bytes are ordinary memory, which ``w`` has written."""
+        at = self.units.interval(address, BARRIER_BYTES)
+        for number in [n for n, place in self.barriers.items() if place == address]:
+            del self.barriers[number]
+        access = Access(w, w.component, w.epoch, location, "mbarrier.inval", True, w.mask)
+        access.warp = w
+        self.units.written[at] = self.log.add(access) << LANE_BITS
+
+    def _barrier_touched(self, number: int, verb: str, location: str, what: str = "") -> SimulationError:
+        barrier = self.cta.barriers[self.barriers[number]]
+        text = f"plain {verb} of {barrier.name()}, an opaque object"
+        if what:
+            text = f"{what} {verb}s over {barrier.name()}: dynamic and static shared memory overlap?"
+        return SimulationError(
+            "barrier read" if verb == "read" else "barrier overwritten",
+            text,
+            location,
+            (("initialised here", barrier.init_location),),
+        )
+
+    # Copies and wgmma ----------------------------------------------------------------------------------------------
 
     def check_async(
-        self, w: Warp, chunks: Chunks, location: str, what: str, writes: bool, barrier: MBarrier | None = None
-    ) -> None:
-        """``w`` issues an asynchronous access to the chunks: order with everything before it must be known.
+        self, w: Warp, at: Place, location: str, what: str, writes: bool, barrier: MBarrier | None = None,
+        generic: bool = False,
+    ) -> bool:  # fmt: skip
+        """``w`` issues an asynchronous access to the units: order with everything before it must be known.
 
-        ``barrier``: where it will complete.
+        ``barrier``: where it will complete. ``generic``: of the generic proxy, as cp.async is (no proxy fence needed).
+        Whether every unit has been written by something.
         """
         if writes and self.early_reads:
-            numbers = range(chunks.start, chunks.stop) if isinstance(chunks, slice) else chunks.tolist()
-            for number in numbers:
-                if number in self.early_reads:
-                    raise hazards.read_before_issue(self.early_reads[number], w, what, location, barrier)
-        self._check_filled(w, chunks, location, "overwrite" if writes else "read")
-        written = self.written[:, chunks]
-        if written.any():
-            self._check_generic_writes(w, written, chunks, location, what)
-        if writes:
-            self._check_drained(w, chunks, location, "overwrite")
-            reads = self.read[:, chunks]
-            if reads.any():
-                self._check_generic_reads(w, reads, chunks, location, what, barrier)
+            self._check_early_reads(w, at, location, what, barrier)
+        codes = self.units.written[at]
+        found = distinct(codes)
+        touched = 0 not in found
+        found.discard(0)
+        verb = "overwrite" if writes else "read"
+        if not found <= w.shared_facts.known:
+            for number in self.log.unordered(w, found):
+                place = self._unit_place(at, codes, number)
+                access = self.log.access(number)
+                if number in self.barriers:
+                    raise self._barrier_touched(number, "write" if writes else "read", location, what)
+                if access.transfer is not None:
+                    raise self._late_write(w, number, place, location, verb)
+                raise hazards.unsynchronised(w, access, place, location, what)
+        if not generic and not found <= w.shared_facts.fenced:
+            for number in self.log.unfenced(w, found):
+                place = self._unit_place(at, codes, number)
+                raise hazards.missing_fence(w, self.log.access(number), f"shared memory at {place}", location, what)
+        if self.units.updated is not None:
+            self._check_others(w, self.units.updated, at, verb, location)
+        if not writes or not self.units.marked:
+            return touched
+        found = distinct(self.units.read[at]) - {0}
+        if found <= w.shared_facts.known:
+            return touched
+        for number in self.log.unordered(w, found):
+            access = self.log.access(number)
+            place = self._group_place(self.units.read, at, number)
+            if isinstance(access.source, AsyncGroups) and access.transfer is not None:
+                raise hazards.undrained(w, access.transfer, place, location, verb)
+            raise hazards.reused_too_early(w, access, place, location, what, barrier)
+        return touched
 
-    def _limits(self, known: np.ndarray) -> np.ndarray:
-        warps = self.read.shape[0]
-        return ((known[1 : 1 + warps] + 1) << CODE_SHIFT)[:, None]
+    def _check_early_reads(self, w: Warp, at: Place, location: str, what: str, barrier: MBarrier | None) -> None:
+        scale = CHUNK_SHIFT - self.units.shift
+        units = range(at.start, at.stop) if isinstance(at, slice) else at.tolist()
+        for unit in units:
+            if unit >> scale in self.early_reads:
+                raise hazards.read_before_issue(self.early_reads[unit >> scale], w, what, location, barrier)
 
-    def _check_generic_writes(self, w: Warp, written: np.ndarray, chunks: Chunks, location: str, what: str) -> None:
-        unfenced = written >= self._limits(w.clock.fenced)
-        if not unfenced.any():
-            return
-        unseen = written >= self._limits(w.clock.seen)
-        bad = unseen if unseen.any() else unfenced
-        row, position = (int(x) for x in np.unravel_index(int(bad.argmax()), bad.shape))
-        place = self.cta.shared_symbol(self._absolute(chunks, position) * 16)
-        writer = self.cta.cluster.warps[row]
-        notes = (("written here", self.locations[int(written[row, position]) & LOCATION_MASK]),)
-        if unseen.any():
-            raise SimulationError(
-                "unsynchronised write",
-                f"{what} by {w.describe()} uses shared memory at {place} that {writer.describe()} wrote without "
-                "synchronising: fence.proxy.async by the writer, then a barrier, then the copy",
-                location,
-                notes,
-            )
-        raise SimulationError(
-            "missing proxy fence",
-            f"{what} by {w.describe()} uses shared memory at {place} that {writer.describe()} wrote through the "
-            "generic proxy, with no fence.proxy.async in between: the copy may see stale bytes",
-            location,
-            notes,
-        )
+    def async_write(
+        self, w: Warp, at: Place, component: int, value: int, transfer: Transfer, source: MBarrier | AsyncGroups,
+        generic: bool = False,
+    ) -> None:  # fmt: skip
+        """The units are being filled; whoever knows ``component`` at ``value`` may touch them."""
+        access = self._copy(w, component, value, transfer, source, generic)
+        self.units.written[at] = self.log.add(access) << LANE_BITS
+        self.units.clear(at)
 
-    def _check_generic_reads(
-        self, w: Warp, reads: np.ndarray, chunks: Chunks, location: str, what: str, barrier: MBarrier | None
+    def async_read(
+        self, w: Warp, at: Place, component: int, value: int, transfer: Transfer, source: MBarrier | AsyncGroups
     ) -> None:
-        bad = reads >= self._limits(w.clock.seen)
-        if not bad.any():
+        """The units are being read by a copy; whoever knows ``component`` at ``value`` may write them."""
+        access = self._copy(w, component, value, transfer, source, False)
+        self.units.mark(w, self.units.read, at, self.log.add(access))
+
+    def _copy(
+        self, w: Warp, component: int, value: int, transfer: Transfer, source: MBarrier | AsyncGroups, generic: bool
+    ) -> Access:
+        access = Access(w, component, value, transfer.location, transfer.what, generic)
+        access.warp, access.transfer, access.source = w, transfer, source
+        return access
+
+    def check_initialised(self, at: Place, location: str, what: str) -> None:
+        """Bytes an asynchronous read takes must have been written by something."""
+        codes = self.units.written[at]
+        if codes.min(initial=1):
             return
-        row, position = (int(x) for x in np.unravel_index(int(bad.argmax()), bad.shape))
-        place = self.cta.shared_symbol(self._absolute(chunks, position) * 16)
-        code = int(reads[row, position])
-        reader = self.cta.cluster.warps[row]
-        read_at = self.locations[code & LOCATION_MASK]
-        last = reader.last_waits.get(barrier.component) if barrier is not None else None
-        if last is not None and not last.fresh and not code & PENDING:
-            raise SimulationError(
-                "wrong parity",
-                f"{reader.describe()} reads shared memory at {place} too early, before this round's {what} is issued: "
-                f"its wait for parity {last.parity} passed on an old phase; flip the parity each round",
-                read_at,
-                (last.note(), (f"the {what} is issued here", location)),
-            )
-        how = "still reads it with wgmma" if code & PENDING else "read it and has not released it"
-        raise SimulationError(
-            "stage reused too early",
-            f"{what} by {w.describe()} overwrites shared memory at {place}, but {reader.describe()} {how}: the issuer "
-            "must wait for every reader (an empty barrier) before it refills the stage",
-            location,
-            ((f"last read here by {reader.describe()}", read_at),),
-        )
-
-    def async_write(self, w: Warp, chunks: Chunks, component: int, value: int, transfer: Transfer, source) -> None:
-        """The chunks are being filled; whoever knows ``component`` at ``value`` may touch them."""
-        number = self.remember(transfer, source)
-        self.filled_chunks[number] = chunks
-        self.fill_component[chunks] = component
-        self.fill_value[chunks] = value
-        self.fill_transfer[chunks] = number
-        self.readable[:, chunks] = False
-        self.writable[:, chunks] = False
-        self.initialised.reshape(-1, 16)[chunks] = 255
-        for address, barrier in self.cta.barriers.items():
-            chunk = address >> CHUNK_SHIFT
-            inside = chunks.start <= chunk < chunks.stop if isinstance(chunks, slice) else bool((chunks == chunk).any())
-            if inside:
-                raise SimulationError(
-                    "barrier overwritten",
-                    f"{transfer.describe()} writes over {barrier.name()}: dynamic and static shared memory overlap?",
-                    transfer.location,
-                    (("initialised here", barrier.init_location),),
-                )
-
-    def async_read(self, w: Warp, chunks: Chunks, groups: AsyncGroups, transfer: Transfer) -> None:
-        """The chunks are being read by a copy of the open bulk group."""
-        number = self.remember(transfer, groups)
-        self.drain_component[chunks] = groups.component
-        self.drain_value[chunks] = groups.current
-        self.drain_transfer[chunks] = number
-        self.writable[:, chunks] = False
-
-    def check_initialised(self, w: Warp, chunks: Chunks, location: str, what: str, later: bool = False) -> None:
-        """Bytes an asynchronous read takes must have been written by something.
-
-        ``later``: like a plain read, report it at the end, or when a copy fills the place.
-        """
-        rows = self.initialised.reshape(-1, 16)[chunks]
-        if rows.all():
-            return
-        position = int((~rows.astype(bool).all(axis=1)).argmax())
-        where = self._absolute(chunks, position)
-        place = self.cta.shared_symbol(where * 16)
-        if later:
-            self.early_reads.setdefault(where, hazards.EarlyRead(w, place, location, dict(w.last_waits)))
-            return
+        place = self._unit_place(at, codes, 0)
         raise SimulationError(
             "uninitialised read", f"{what} reads shared memory at {place} that nothing has written", location
         )
 
-    def wgmma_read(self, warps: list[Warp], chunks: Chunks, location_id: int) -> None:
-        """``warps`` read the chunks until their wgmma group is waited for."""
-        for w in warps:
-            self.read[w.index][chunks] = PENDING | location_id
+    def wgmma_read(self, w: Warp, chunks: Chunks, groups: AsyncGroups, location: str) -> None:
+        """``w`` reads an operand until its open wgmma group is waited for."""
+        at = self.units.chunks(chunks)
+        if not self.check_async(w, at, location, "wgmma", writes=False):
+            self._note_early_read(w, at, self.units.written[at], location)
+        current = w.shared_facts.current
+        key = (location, groups.current)
+        number = current.get(key)
+        if number is None:
+            access = Access(w, groups.component, groups.current, location, "wgmma", False)
+            access.warp, access.source = w, groups
+            number = current[key] = self.log.add(access)
+        self.units.mark(w, self.units.read, at, number)
 
-    def wgmma_done(self, w: Warp, chunks: Chunks, location_id: int) -> None:
-        row = self.read[w.index]
-        pending = row[chunks] & PENDING != 0
-        row[chunks] = np.where(pending, w.code_base | location_id, row[chunks])
+    # Places --------------------------------------------------------------------------------------------------------
+
+    def _place(self, offset: int) -> str:
+        return self.cta.shared_symbol(offset)
+
+    def _unit_place(self, at: Place, codes: np.ndarray, number: int) -> str:
+        """Where in the units ``at`` with ``codes`` access ``number`` is."""
+        position = int((codes >> LANE_BITS == number).ravel().argmax())
+        unit = at.start + position if isinstance(at, slice) else int(at.ravel()[position])
+        return self._place(unit << self.units.shift)
+
+    def _group_place(self, table: np.ndarray, at: Place, number: int) -> str:
+        """Where in a piece of a table access ``number`` is, alone or in a group."""
+        codes = table[at]
+        holder = next((each for each in distinct(codes) if each and number in self.log.members(each)), 0)
+        return self._unit_place(at, codes, holder)

@@ -39,10 +39,12 @@ from . import (  # noqa: F401
     ops_vector,
     ops_wgmma,
 )
+from .accesses import AccessLog
 from .compile import Kernel, compile_function
 from .decode import decode_module
 from .engine import BoundTensorMap, TmaFault
 from .errors import Finding, SimulationError, UnsupportedError
+from .global_shadow import GlobalShadow
 from .host import HostArray, host_array, host_memory
 from .machine import Cluster, Machine
 from .memory import PARAMETER_BASE, SHARED_RESERVED, GlobalMemory
@@ -51,6 +53,7 @@ from .program import Global, Module, inline_calls
 from .ptx import replace_inline_ptx
 from .scheduler import run_grid
 from .shadow import SharedShadow
+from .stores import written_parameters
 from .trace import Trace
 
 Shape = tuple[int, int, int]
@@ -81,6 +84,8 @@ class Program:
     shared_bytes: int
     static_shared_bytes: int
     memory_globals: list[tuple[Global, int]] = field(default_factory=list)
+    written: frozenset[int] | None = None
+    """Parameters that the kernel may write to, see ``written_parameters``."""
 
 
 def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0, chip: str = DEFAULT_CHIP) -> Program:
@@ -102,7 +107,7 @@ def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0, c
     constants = _place_constants(decoded, symbols)
     function = replace_inline_ptx(inline_calls(decoded, function))
     kernel = compile_function(decoded, function, symbols)
-    return Program(kernel, layout, end, static_end, constants)
+    return Program(kernel, layout, end, static_end, constants, written_parameters(function))
 
 
 def place_shared(
@@ -195,11 +200,13 @@ def simulate(
     machine.check = checks is True or (isinstance(checks, str) and checks != "none")
     machine.profile = Profile(kernel) if profile else None
     machine.trace = Trace(machine) if trace else None
+    if machine.check:
+        _watch_stores(machine, program, values)
 
     def prepare(cluster: Cluster) -> None:
         for cta in cluster.ctas:
             if machine.check:
-                cta.shared.shadow = SharedShadow(cta, kernel.locations)  # type: ignore[assignment]
+                cta.shared.shadow = SharedShadow(cta)
             for w in cta.warps:
                 for register, value in zip(kernel.arguments, values, strict=True):
                     w.registers[register] = value
@@ -222,6 +229,20 @@ def simulate(
         machine.profile,
         machine.trace,
     )
+
+
+def _watch_stores(machine: Machine, program: Program, values: list[Any]) -> None:
+    """Race checks for the arrays that the kernel may write; those it only reads need none."""
+    log = AccessLog(shared=False)
+    regions = list(machine.memory.regions)
+    if program.written is not None and all(isinstance(values[number], int) for number in program.written):
+        addresses = [values[number] for number in program.written]
+        maps = machine.descriptors
+        found = [machine.memory.find(maps[each].address if each in maps else each) for each in addresses]
+        regions = [*regions[: len(program.memory_globals)], *(region for region in found if region is not None)]
+    for region in regions:
+        if region.kind == "global":
+            region.watch = GlobalShadow(region, log)
 
 
 def _known(kernel: Kernel, name: str) -> Shape | None:

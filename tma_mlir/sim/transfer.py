@@ -6,9 +6,35 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .errors import SimulationError
+
 if TYPE_CHECKING:
     from .machine import Cluster, Machine, Warp
     from .mbarrier import MBarrier
+
+
+class Outcome:
+    """What is left of an asynchronous store to global memory: whether it is done, and stores that it may have met in
+    the same bytes without an order, to be compared when the later of the two writes (see ``Meeting``)."""
+
+    __slots__ = ("done", "meetings")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.meetings: list[Meeting] = []
+
+
+@dataclass(eq=False)
+class Meeting:
+    """Two stores to ``places`` of ``data`` that nothing orders: an error if they differ. ``other``: the earlier one, if
+    it is asynchronous too."""
+
+    error: SimulationError
+    data: np.ndarray
+    places: np.ndarray
+    other: Outcome | None
 
 
 @dataclass(eq=False)
@@ -32,6 +58,7 @@ class Transfer:
     unexpected: bool = False
     issue_step: int = 0
     shared_region: str = ""
+    outcome: Outcome | None = None
 
     def describe(self) -> str:
         return f"{self.what} of {self.bytes_per_cta} B"
@@ -52,7 +79,10 @@ def launch(machine: Machine, transfer: Transfer) -> None:
 def finish(machine: Machine, transfer: Transfer) -> None:
     """Move the bytes and complete on every barrier."""
     machine.in_flight.remove(transfer)
-    transfer.execute()
+    if transfer.outcome is None:
+        transfer.execute()
+    else:
+        _execute_store(transfer, transfer.outcome)
     transfer.done = True
     machine.event += 1
     for barrier, size in transfer.targets:
@@ -61,13 +91,30 @@ def finish(machine: Machine, transfer: Transfer) -> None:
         machine.trace.complete(transfer)
 
 
-class AsyncGroups:
-    """Bulk or cp.async groups of one thread (or warp). Group n (from 1) holds the copies before the n-th commit."""
+def _execute_store(transfer: Transfer, outcome: Outcome) -> None:
+    """Move the bytes of a store; an error if they differ from what an unordered store has put there."""
+    before = [(each, each.data[each.places]) for each in outcome.meetings if each.other is None or each.other.done]
+    for each in outcome.meetings:
+        if each.other is not None and not each.other.done:
+            each.other.meetings.append(Meeting(each.error, each.data, each.places, outcome))
+    transfer.execute()
+    outcome.done = True
+    for each, old in before:
+        if (each.data[each.places] != old).any():
+            raise each.error
+    outcome.meetings.clear()
 
-    __slots__ = ("component", "done", "groups", "last", "last_group", "open")
+
+class AsyncGroups:
+    """Bulk, cp.async or wgmma groups of one thread (or warp). Group n (from 1) holds what was issued before the n-th
+    commit. ``component``: groups whose reads of shared memory are over (for cp.async, all of it); ``stored``: groups
+    whose writes are visible."""
+
+    __slots__ = ("component", "done", "groups", "last", "last_group", "open", "stored")
 
     def __init__(self, cluster: Cluster):
         self.component = cluster.new_component()
+        self.stored = cluster.new_component()
         self.open: list[Transfer] = []
         self.groups: list[list[Transfer]] = []
         self.done = 0
