@@ -6,7 +6,7 @@ their own, so that a waiting front is always at a segment's start and fronts mee
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,18 @@ Terminator = Callable[[list, "Warp", "Front"], int]
 
 NOT_YET = object()
 """What a waiter returns while it cannot go on."""
+
+WARP_WIDE = {
+    "nvvm.barrier0", "nvvm.barrier", "nvvm.elect.sync", "nvvm.bar.warp.sync", "nvvm.shfl.sync", "nvvm.vote.sync",
+    "nvvm.redux.sync", "nvvm.match.sync", "sim.converge",
+}  # fmt: skip
+"""Waiting operations at which the lanes of a warp meet again."""
+ALIGNED = {
+    "nvvm.wgmma.fence.aligned", "nvvm.wgmma.mma_async", "nvvm.wgmma.commit.group.sync.aligned",
+    "nvvm.wgmma.wait.group.sync.aligned", "sim.wgmma", "nvvm.mma.sync", "nvvm.ldmatrix", "nvvm.stmatrix",
+    "nvvm.setmaxregister", "sim.tensormap.copy",
+}  # fmt: skip
+"""Operations (``.sync.aligned``) that all lanes of a warp execute together; a ``sim.converge`` goes before them."""
 
 OPERATIONS: dict[str, Callable[[Instruction, Compiler], Step]] = {}
 WAITING: dict[str, Callable[[Instruction, Compiler], Waiter]] = {}
@@ -57,13 +69,16 @@ def waiting(*names: str):
 @dataclass
 class Segment:
     """``code``: (step, result register, what ``blend`` needs for it). ``places`` parallels it. ``live``: registers that
-    lanes at its start need."""
+    lanes at its start need. ``meets``: the warp's lanes come together here. ``works``: it does not merely lead to the
+    next one or the end."""
 
     code: list[tuple[Step, int, Any]] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     terminator: Terminator | None = None
     place: str = ""
     live: frozenset[int] = frozenset()
+    meets: bool = False
+    works: bool = True
 
 
 @dataclass
@@ -79,6 +94,22 @@ class Kernel:
     locations: list[str]
     attributes: dict[str, Any]
     module: Module
+    successors: list[list[int]]
+    reached: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def reachable(self, segment: int) -> frozenset[int]:
+        """Segments that lanes may come to after ``segment``."""
+        found = self.reached.get(segment)
+        if found is None:
+            seen: set[int] = set()
+            work = list(self.successors[segment])
+            while work:
+                item = work.pop()
+                if item not in seen:
+                    seen.add(item)
+                    work.extend(self.successors[item])
+            found = self.reached[segment] = frozenset(seen)
+        return found
 
 
 class Compiler:
@@ -165,13 +196,14 @@ def compile_function(module: Module, function: Function, symbols: dict[str, int]
         compiler.locations,
         function.attributes,
         module,
+        [flow.successors for flow in flows],
     )
 
 
 def _split(instructions: list[Instruction]) -> list[list[Instruction]]:
     """Cut a block so that each waiting operation is alone in a part, and every part's last ends it."""
     parts: list[list[Instruction]] = [[]]
-    for instruction in instructions:
+    for instruction in _aligned(instructions):
         if instruction.name in WAITING:
             if parts[-1]:
                 parts[-1].append(Instruction("fallthrough", (), (), {}, instruction.location))
@@ -181,6 +213,16 @@ def _split(instructions: list[Instruction]) -> list[list[Instruction]]:
         else:
             parts[-1].append(instruction)
     return parts
+
+
+def _aligned(instructions: list[Instruction]) -> Iterator[Instruction]:
+    """With a ``sim.converge`` before the first of each run of aligned operations."""
+    together = False
+    for instruction in instructions:
+        if instruction.name in ALIGNED and not together:
+            yield Instruction("sim.converge", (), (), {"what": instruction.name}, instruction.location)
+        together = instruction.name in ALIGNED or (together and instruction.name not in WAITING)
+        yield instruction
 
 
 def _emit(segment: Segment, instruction: Instruction, c: Compiler, scratch: int) -> None:
@@ -229,6 +271,8 @@ def _finish(
     function: Function,
 ) -> None:
     segment.place = last.location
+    segment.meets = last.name in WARP_WIDE
+    segment.works = bool(segment.code) or last.name not in ("fallthrough", "llvm.br", "llvm.return", "nvvm.exit")
     if last.name == "fallthrough":
         segment.terminator = lambda r, w, front: following
     elif last.name in WAITING:

@@ -33,14 +33,19 @@ CODE_SHIFT = 20
 
 class Front:
     """Lanes of a warp at one place. ``token`` is set while they have arrived at a barrier and wait; ``waiting`` says
-    for what (text, object) when blocked."""
+    for what when they could not go on, at the cluster's event ``blocked_at``. ``passed``: segments that they have
+    executed while the warp was diverged. ``ran``: its latest turn that ended while it could go on."""
 
-    __slots__ = ("_lanes", "all", "count", "first", "full", "last", "mask", "segment", "token", "waiting")
+    __slots__ = ("_lanes", "all", "blocked_at", "count", "first", "full", "last", "mask", "passed", "ran", "segment",
+                 "token", "waiting")  # fmt: skip
 
     def __init__(self, segment: int, mask: np.ndarray):
         self.segment = segment
         self.token: Any = None
         self.waiting: Wait | None = None
+        self.blocked_at = -1
+        self.passed: set[int] = set()
+        self.ran = 0
         self.set_mask(mask)
 
     def set_mask(self, mask: np.ndarray) -> None:
@@ -63,7 +68,8 @@ class Front:
 
 @dataclass
 class Wait:
-    """What a front waits for: ``what`` in words, ``location``, and the barrier if it is one."""
+    """What a front waits for: ``what`` in words, ``location``, the barrier if it is one, the lanes of its warp that are
+    ``missing`` if it waits for those."""
 
     what: str
     location: str
@@ -71,6 +77,7 @@ class Wait:
     parity: int = 0
     kind: str = "wait"
     polling: bool = False
+    missing: np.ndarray | None = None
 
 
 class Warp:
@@ -78,6 +85,7 @@ class Warp:
 
     def __init__(self, cta: Cta, number: int, threads: int):
         self.cta = cta
+        self.cluster = cta.cluster
         self.machine = cta.machine
         self.number = number
         self.index = cta.rank * cta.warps_per_cta + number
@@ -98,6 +106,10 @@ class Warp:
         self.split: tuple[int, np.ndarray, int, np.ndarray] | None = None
         self.blocked_at = -1
         self.unlocked = False
+        self.budget = 0
+        self.polled: str | None = None
+        self.turns = 0
+        self.ended: list[tuple[np.ndarray, set[int]]] = []
         self.mask, self.all, self.full = alive, bool(alive.all()), True
         self.first, self.last = 0, self.alive_count - 1
         self.front = self.fronts[0]
@@ -114,6 +126,11 @@ class Warp:
         """Start a new epoch: what follows is not covered by what was just released."""
         self.clock.seen[self.component] += 1
         self.code_base += 1 << CODE_SHIFT
+
+    def poll(self, location: str) -> None:
+        """The warp looked at memory and changed nothing: others run now, since one of them may be what it waits for."""
+        self.polled = location
+        self.budget = 0
 
     def local_memory(self) -> Region:
         """Private memory of the lanes, one after the other."""
@@ -222,11 +239,16 @@ class Cta:
 
 
 class Cluster:
-    """The CTAs that run together. Clock components: 0 is always known, then one per warp, then barriers and groups."""
+    """The CTAs of one cluster. Clock components: 0 is always known, then one per warp, then barriers and groups.
+
+    ``event`` counts what may wake a waiting warp: arrivals, exits, copies completed. ``in_flight``: copies that its
+    threads issued."""
 
     def __init__(self, machine: Machine, block_ids: list[tuple[int, int, int]]):
         self.machine = machine
         self.size = len(block_ids)
+        self.event = 0
+        self.in_flight: list[Transfer] = []
         warps = self.size * -(-machine.threads // LANES)
         self.warp_count = warps
         self.components = 1 + warps
@@ -243,6 +265,7 @@ class Cluster:
         for cta in self.ctas:
             cta.start()
         self.live_threads = sum(cta.threads for cta in self.ctas)
+        self.live = self.warps
 
     def new_component(self) -> int:
         number = self.components
@@ -256,7 +279,8 @@ class Cluster:
 
 @dataclass
 class Machine:
-    """Everything one launch shares. ``event`` counts state changes that may wake someone."""
+    """Everything one launch shares. ``changes`` counts stores and atomics that changed memory. ``apart``: the lanes of
+    a warp that took different paths run in any order."""
 
     kernel: Kernel
     memory: GlobalMemory
@@ -276,8 +300,8 @@ class Machine:
     trace: Trace | None = None
     made_descriptors: list[BoundTensorMap] = field(default_factory=list)
     """The parameters' tensor maps, then those that the kernel makes of them."""
-    in_flight: list[Transfer] = field(default_factory=list)
-    event: int = 0
+    changes: int = 0
+    apart: bool = False
     steps: int = 0
     transfers: int = 0
     transfer_bytes: int = 0

@@ -178,7 +178,7 @@ class MBarrier:
 
     def _settle(self, location: str) -> None:
         if self.pending or self.tx:
-            self.cta.machine.event += 1
+            self.cta.cluster.event += 1
             return
         flying = [t for t in self.log.transfers if not t.done]
         if flying:
@@ -196,7 +196,7 @@ class MBarrier:
         self.previous, self.log = self.log, PhaseLog()
         self.released.join(self.arriving)
         self.released.advance(self.component, self.phase)
-        self.cta.machine.event += 1
+        self.cta.cluster.event += 1
         self.cta.machine.trace_phase(self)
 
     def passes(self, parity: int) -> bool:

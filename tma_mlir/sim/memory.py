@@ -283,6 +283,7 @@ def _load_slowly(w: Warp, address: np.ndarray, site: Site):
 
 def store_lanes(w: Warp, address: Any, value: Any, site: Site) -> None:
     """Store one element (or ``site.count``) per active lane; of lanes at one address the last wins."""
+    w.machine.changes += 1
     if address.__class__ is int:
         if LOCAL_BASE <= address < PARAMETER_BASE:
             store_lanes(w, np.full(LANES, address, np.int64), value, site)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .compile import NOT_YET, Compiler, Step, Waiter, operation, waiting
-from .errors import SimulationError
+from .convergence import ALIGNED, ALL_LANES, converged
+from .errors import SimulationError, UnsupportedError
 from .machine import Cta, Front, NamedBarrier, Wait, Warp
 from .mbarrier import MBarrier, find_barrier, init_barrier, invalidate_barrier
 from .memory import RANK_SHIFT, SHARED_WINDOW
@@ -170,8 +171,8 @@ def _test_wait(i: Instruction, c: Compiler) -> Waiter:
         if _wait_all(w, front, r[address], r[state], i.location):
             front.token = None
             return True
-        if front.token is None or (front.token == w.machine.event and not w.unlocked):
-            front.token = w.machine.event
+        if front.token is None or (front.token == w.cluster.event and not w.unlocked):
+            front.token = w.cluster.event
             if front.waiting is not None:
                 front.waiting.polling = True
             return NOT_YET
@@ -186,15 +187,17 @@ def _barrier(i: Instruction, c: Compiler) -> Waiter:
     sizes = i.attributes.get("operandSegmentSizes", [0, 0, 0])
     number = i.operands[0] if sizes[0] else None
     threads = i.operands[sizes[0]] if sizes[1] else None
+    aligned = i.attributes.get("aligned", True)
     if len(sizes) > 2 and sizes[2]:
-        from .errors import UnsupportedError
-
         raise UnsupportedError("nvvm.barrier with a reduction", i.location)
 
     def run(r, w, front):
+        arrives = front.token is None
+        if arrives and aligned and not converged(w, front, ALL_LANES, "the CTA barrier", i.location, ALIGNED):
+            return NOT_YET
         which = 0 if number is None else w.uniform(r[number], "barrier number", i.location)
         barrier = w.cta.named_barrier(which)
-        if front.token is None:
+        if arrives:
             front.token = barrier.generation
             _arrive_named(w, barrier, front.count, i.location)
         wanted = _threads_of(w, threads, r, i)
@@ -223,7 +226,7 @@ def _arrive_named(w: Warp, barrier: NamedBarrier, count: int, location: str) -> 
     barrier.arrived += count
     barrier.locations.append(location)
     w.release()
-    w.machine.event += 1
+    w.cluster.event += 1
 
 
 def _release_named(w: Warp, barrier: NamedBarrier) -> None:
@@ -231,7 +234,7 @@ def _release_named(w: Warp, barrier: NamedBarrier) -> None:
     barrier.arrived = 0
     barrier.released.join(barrier.clock)
     barrier.locations.clear()
-    w.machine.event += 1
+    w.cluster.event += 1
 
 
 @operation("nvvm.barrier.arrive")
@@ -258,7 +261,7 @@ def _cluster_arrive(i: Instruction, c: Compiler) -> Step:
         w.release()
         cluster.arrived += w.front.count
         cluster.arrived_warps[w.index] = cluster.generation
-        w.machine.event += 1
+        w.cluster.event += 1
 
     return run
 
@@ -283,7 +286,7 @@ def _cluster_wait(i: Instruction, c: Compiler) -> Waiter:
             cluster.generation += 1
             cluster.arrived = 0
             cluster.released.join(cluster.clock)
-            w.machine.event += 1
+            w.cluster.event += 1
         w.clock.join(cluster.released)
         return None
 

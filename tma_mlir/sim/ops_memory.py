@@ -69,6 +69,7 @@ def _load(i: Instruction, c: Compiler) -> Step:
         def load_flag(r, w):
             for location in _locations(w, r[address], site):
                 acquire(w, location)
+            w.poll(site.location)
             return load_lanes(w, r[address], site)
 
         return load_flag
@@ -116,7 +117,7 @@ def _store(i: Instruction, c: Compiler) -> Step:
             for location in _locations(w, r[address], site):
                 release(w, location, releasing, far)
             w.release()
-            w.machine.event += 1
+            w.cluster.event += 1
 
         return store_flag
     return lambda r, w: store_lanes(w, r[address], r[value], site)
@@ -208,6 +209,7 @@ def _lane_by_lane(i: Instruction, address: int, kind: Type, site: Site, update) 
     def run(r, w):
         result = np.zeros(LANES, kind.dtype)
         where = r[address]
+        changes = w.machine.changes
         locations = _locations(w, where, site)
         for location in locations:
             acquire(w, location)
@@ -221,10 +223,12 @@ def _lane_by_lane(i: Instruction, address: int, kind: Type, site: Site, update) 
             if checks is not None:
                 checks.generic_update(w, offset, site, lane)
             view[index] = update(old, r, w, lane)
+            w.machine.changes += view[index].tobytes() != result[lane].tobytes()
         for location in locations:
             release(w, location, releasing, far)
         w.release()
-        w.machine.event += 1
+        if w.machine.changes == changes:
+            w.poll(site.location)
         return result
 
     return run

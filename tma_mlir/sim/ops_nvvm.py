@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .compile import NOT_YET, Compiler, Step, Waiter, operation, waiting
-from .errors import SimulationError, UnsupportedError, lanes_text
-from .machine import LANE_IDS, Front, Wait, Warp
+from .convergence import ALL_LANES, converged, mask_lanes
+from .errors import SimulationError, UnsupportedError
+from .machine import LANE_IDS, Warp
 from .memory import LANES, RANK_SHIFT, SHARED_WINDOW
 from .ops_integer import wrapper
 from .program import Instruction
@@ -118,30 +119,6 @@ def _map_address(i: Instruction, c: Compiler) -> Step:
         return result + SHARED_WINDOW if generic else result
 
     return run
-
-
-def converged(w: Warp, front: Front, wanted: np.ndarray, what: str, location: str) -> bool:
-    """Whether every living lane that ``wanted`` names is in this front; if not the front waits for the others."""
-    if front.full:
-        return True
-    missing = wanted & w.alive & ~front.mask
-    if not missing.any():
-        return True
-    behind = any(other is not front and (other.mask & missing).any() for other in w.fronts)
-    if not behind:
-        return True
-    front.waiting = Wait(
-        f"{what} for lanes {lanes_text(missing)}, which its member mask names", location, kind="divergent operation"
-    )
-    return False
-
-
-def mask_lanes(value: int) -> np.ndarray:
-    """A 32-bit member mask as booleans."""
-    return ((int(value) & 0xFFFFFFFF) >> LANE_IDS.astype(np.int64) & 1).astype(bool)
-
-
-ALL_LANES = np.ones(LANES, bool)
 
 
 @waiting("nvvm.elect.sync")

@@ -274,7 +274,9 @@ def _test_wait(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]
 
 def _barrier_sync(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:
     values = [asm.argument(o) for o in operands]
-    return asm.make("nvvm.barrier", values, operandSegmentSizes=[min(1, len(values)), max(0, len(values) - 1), 0])
+    sizes = [min(1, len(values)), max(0, len(values) - 1), 0]
+    aligned = opcode.startswith("bar.") or ".aligned" in opcode
+    return asm.make("nvvm.barrier", values, operandSegmentSizes=sizes, aligned=aligned)
 
 
 def _fence(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:

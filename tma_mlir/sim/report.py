@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from .convergence import REMEDY
 from .errors import Note, SimulationError, lanes_text
-from .machine import Cluster, Wait, Warp
+from .machine import Cluster, Machine, Wait, Warp
 from .mbarrier import MBarrier
+from .occupancy import MULTIPROCESSORS, resident_clusters
 from .transfer import Transfer
 
 
@@ -18,18 +20,19 @@ def deadlock(cluster: Cluster) -> SimulationError:
             if front.waiting is not None:
                 lanes = "" if front.count == 32 else f" lanes {lanes_text(front.mask)}"
                 waits.append((w, f"warp {w.number} of CTA {w.cta.block_id}{lanes}", front.waiting))
-    divergent = next((x for x in waits if x[2].kind == "divergent operation"), None)
+    divergent = next((x for x in waits if x[2].kind == "divergent operation" and not _comes_later(x[0], x[2])), None)
     if divergent is not None:
         _, who, wait = divergent
         return SimulationError(
             "divergent operation",
-            f"{who} waits at {wait.what}; those lanes took another path and do not come here. Use a member mask of "
-            "the lanes that do, or move the operation where the whole warp passes",
+            f"{who} waits at {wait.what}; those lanes took another path and do not come here. {REMEDY}",
             wait.location,
         )
     by_barrier: dict[MBarrier, list[tuple[str, Wait]]] = defaultdict(list)
     others: list[tuple[str, Wait]] = []
     for _, who, wait in waits:
+        if wait.missing is not None:
+            continue
         if wait.barrier is not None:
             by_barrier[wait.barrier].append((who, wait))
         else:
@@ -65,6 +68,15 @@ def deadlock(cluster: Cluster) -> SimulationError:
     return SimulationError("deadlock", message, wait.location, tuple(_unique(notes)))
 
 
+def _comes_later(w: Warp, wait: Wait) -> bool:
+    """Whether a lane that ``wait`` misses waits for something other than its warp, and may come after that."""
+    assert wait.missing is not None
+    return any(
+        front.waiting is not None and front.waiting.missing is None and (front.mask & wait.missing).any()
+        for front in w.fronts
+    )
+
+
 def exit_during_transfer(transfer: Transfer, committed: bool) -> SimulationError:
     """A kernel ended without having waited for a copy that uses its shared memory."""
     what = "a wait on its mbarrier" if transfer.targets else "wait_group"
@@ -77,11 +89,40 @@ def exit_during_transfer(transfer: Transfer, committed: bool) -> SimulationError
     )
 
 
-def endless_loop(live: list[Warp]) -> SimulationError:
-    """Warps run on and on without any barrier, copy or atomic."""
-    w = live[0]
-    place = w.cta.kernel.segments[w.fronts[0].segment].place
-    return SimulationError("endless loop", f"{w.describe()} loops without an end in sight", place)
+def endless_loop(looping: list[Warp], clusters: list[Cluster]) -> SimulationError:
+    """``looping`` warps run on and on, and nothing that could end their loops happens."""
+    w = looping[0]
+    place = w.polled or w.cta.kernel.segments[next(f for f in w.fronts if f.waiting is None).segment].place
+    others = len(looping) - 1
+    also = f", like {others} other warp{'s' if others > 1 else ''}," if others else ""
+    what = "polls memory that nothing changes any more" if w.polled else "changes nothing that could end the loop"
+    notes: list[Note] = []
+    for cluster in clusters:
+        for other in cluster.live:
+            for front in other.fronts:
+                if front.waiting is not None:
+                    notes.append((f"{other.describe()} waits for {front.waiting.what}", front.waiting.location))
+    return SimulationError(
+        "endless loop",
+        f"{w.describe()}{also} loops for ever: it {what}; every other warp waits or has ended",
+        place,
+        tuple(_unique(notes)[:4]),
+    )
+
+
+def too_few_resident(error: SimulationError, started: int, total: int, machine: Machine) -> SimulationError:
+    """``error`` of the blocks on the chip, where ``total - started`` clusters find no room on it."""
+    x, y, z = machine.cluster_shape
+    unit = x * y * z
+    return SimulationError(
+        "deadlock",
+        f"deadlock: {(total - started) * unit} of {total * unit} blocks have not started, and the others wait: "
+        f"{error.message}. A chip with {MULTIPROCESSORS} multiprocessors holds {resident_clusters(machine) * unit} "
+        "blocks of this kernel at once, and a block may wait only for blocks on the chip with it (they start in "
+        "the order of their numbers): launch no more, or let blocks wait only for earlier ones",
+        error.location,
+        error.notes,
+    )
 
 
 def cause(barrier: MBarrier, wait: Wait) -> str:

@@ -1,263 +1,177 @@
-"""Running a grid: clusters one after the other, their warps in turns, copies completing in between.
+"""Running a grid: several clusters at once, their warps in turns, copies completing in between.
 
-Schedule 0 runs each warp until it waits and completes copies only when no warp can run (the latest moment). Other
-seeds choose the warp, how long it runs and when each copy completes at random.
+Schedule 0 takes clusters and warps round robin, runs each warp until it waits, and completes copies only when no warp
+of their cluster can run (the latest moment). Other seeds choose the order of clusters and warps, how long each runs and
+when each copy completes at random. Clusters start in the order of their blocks, as others end.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from itertools import product
 
-import numpy as np
-
-from .compile import Segment, blend
 from .errors import SimulationError
+from .fronts import run_warp, unlock
 from .hazards import EarlyRead
-from .machine import BLOCKED, EXIT, SPLIT, Cluster, Front, Machine, Warp
-from .report import deadlock, endless_loop, exit_during_transfer
+from .machine import Cluster, Machine, Warp
+from .occupancy import resident_clusters
+from .progress import Progress
+from .report import deadlock, exit_during_transfer, too_few_resident
 from .transfer import finish
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-QUANTUM = 20_000
+QUANTUM = 4_000
 """Segments one warp may run in one turn of schedule 0."""
-NOTHING: frozenset[int] = frozenset()
-IDLE_STEPS = 20_000_000
-"""Segments that may run without any barrier, copy or atomic before a loop is taken to be endless."""
-STALLS = 64
-"""Rounds in which only polling warps run before they are taken to wait for ever."""
-
-
-def run_grid(machine: Machine, prepare: Callable[[Cluster], None], progress: Callable[[int, int], None] | None) -> None:
-    """Run every cluster of the grid. ``prepare`` fills the argument registers of a new cluster's warps."""
-    gx, gy, gz = machine.grid
-    cx, cy, cz = machine.cluster_shape
-    total = (gx // cx) * (gy // cy) * (gz // cz)
-    done = 0
-    for z in range(0, gz, cz):
-        for y in range(0, gy, cy):
-            for x in range(0, gx, cx):
-                members = [
-                    (x + i, y + j, z + k) for k in range(cz) for j in range(cy) for i in range(cx)
-                ]  # rank order: x fastest
-                cluster = Cluster(machine, members)
-                prepare(cluster)
-                _run_reporting_reads(machine, cluster)
-                done += 1
-                if progress is not None:
-                    progress(done, total)
-
-
+ROUNDS = 16
+"""Turns of all its warps that a cluster has before the next one's, as long as they get on (schedule 0)."""
+WINDOW = 8
+"""CTAs that are on the chip at first; more, up to what it holds, once these only wait for others."""
 GARBAGE_FAULTS = {"out of bounds", "misaligned address", "illegal address", "illegal instruction", "internal"}
 """Errors that using an uninitialised value may lead to."""
 
 
-def _run_reporting_reads(machine: Machine, cluster: Cluster) -> None:
-    """``run_cluster``; a read of uninitialised shared memory is reported at the end, or when it leads to a fault."""
-
-    def first_read() -> EarlyRead | None:
-        for cta in cluster.ctas:
-            if cta.shared.shadow is not None and cta.shared.shadow.early_reads:
-                return next(iter(cta.shared.shadow.early_reads.values()))
-        return None
-
-    try:
-        run_cluster(machine, cluster)
-    except SimulationError as error:
-        read = first_read()
-        if read is None or error.kind not in GARBAGE_FAULTS:
-            raise
-        raise read.error() from error
-    read = first_read()
-    if read is not None:
-        raise read.error()
+def run_grid(machine: Machine, prepare: Callable[[Cluster], None], progress: Callable[[int, int], None] | None) -> None:
+    """Run every cluster of the grid. ``prepare`` fills the argument registers of a new cluster's warps."""
+    machine.apart = machine.random is not None and bool(machine.random.integers(2))
+    _Grid(machine, prepare, progress).run()
 
 
-def run_cluster(machine: Machine, cluster: Cluster) -> None:
-    """Run until every warp has exited; ``SimulationError`` for a deadlock."""
-    live = list(cluster.warps)
-    random = machine.random
-    stalls = 0
-    last_event, last_steps = machine.event, machine.steps
-    while live:
-        before = machine.event
-        ran = False
-        order = live if random is None else [live[k] for k in random.permutation(len(live))]
-        for w in order:
-            if w.blocked_at == machine.event and not w.unlocked:
+class _Grid:
+    """A launch as it runs. ``waiting``: clusters that have not started; ``resident``: those on the chip."""
+
+    def __init__(self, machine: Machine, prepare: Callable[[Cluster], None], report: Callable[[int, int], None] | None):
+        self.machine = machine
+        self.prepare = prepare
+        self.report = report
+        sizes = [extent // step for extent, step in zip(machine.grid, machine.cluster_shape, strict=True)]
+        self.total = sizes[0] * sizes[1] * sizes[2]
+        self.started = self.done = 0
+        self.waiting = _clusters(machine)
+        self.resident: list[Cluster] = []
+        self.capacity = resident_clusters(machine)
+        x, y, z = machine.cluster_shape
+        self.window = min(self.capacity, max(2, WINDOW // (x * y * z)))
+        self.progress = Progress(machine)
+
+    def run(self) -> None:
+        """Until every cluster has ended; ``SimulationError`` if none of the resident ones can."""
+        random = self.machine.random
+        while self._start():
+            order = self.resident
+            if random is not None:
+                order = [order[k] for k in random.permutation(len(order))]
+            for cluster in list(order):
+                try:
+                    # Some rounds at a time: its memory stays in the cache.
+                    for _ in range(ROUNDS if random is None else 1):
+                        if not self._round(cluster):
+                            break
+                except SimulationError as error:
+                    read = _first_read(cluster)
+                    if read is None or error.kind not in GARBAGE_FAULTS:
+                        raise
+                    raise read.error() from error
+                if not cluster.live:
+                    self._end(cluster)
+            if self.progress.stuck(self.resident):
+                self._grow()
+
+    def _start(self) -> bool:
+        """Fill the window; whether there is anything to run."""
+        while len(self.resident) < self.window and self.started < self.total:
+            cluster = Cluster(self.machine, next(self.waiting))
+            self.prepare(cluster)
+            self.resident.append(cluster)
+            self.started += 1
+        return bool(self.resident)
+
+    def _round(self, cluster: Cluster) -> bool:
+        """One turn for every warp of the cluster that can run; a copy completes, or an error, if none can.
+
+        Whether something happened, and the cluster still runs.
+        """
+        machine, random = self.machine, self.machine.random
+        event = cluster.event
+        live = cluster.live
+        for w in live if random is None else [live[k] for k in random.permutation(len(live))]:
+            if w.blocked_at == cluster.event and not w.unlocked:
                 continue
-            ran = True
             start = machine.steps
             run_warp(w, QUANTUM if random is None else int(random.integers(1, 12)))
             if machine.trace is not None:
                 machine.trace.ran(w, start)
             if random is not None:
-                _complete_due(machine)
-        live = [w for w in live if w.fronts]
-        if machine.event != last_event:
-            last_event, last_steps = machine.event, machine.steps
-        elif machine.steps - last_steps > IDLE_STEPS:
-            raise endless_loop(live)
-        if machine.event != before:
-            stalls = 0
-        elif ran and any(w.blocked_at != machine.event for w in live):
-            continue
-        elif machine.in_flight:
-            _complete_some(machine)
-        elif live:
-            stalls += 1
-            if stalls > STALLS or not _unlock(live):
-                raise deadlock(cluster)
-    if machine.check:
-        _check_exit(cluster)
+                _complete_due(cluster)
+        cluster.live = live = [w for w in live if w.fronts]
+        if cluster.event != event:
+            self.progress.happened()
+            return bool(live)
+        if any(_runs(w) and w.polled is None for w in live):
+            self.progress.computing = True
+        elif cluster.in_flight:
+            _complete_some(cluster)
+            self.progress.happened()
+            return True
+        elif live and not unlock(live) and not any(_runs(w) for w in live):
+            raise deadlock(cluster)
+        return False
+
+    def _end(self, cluster: Cluster) -> None:
+        self.resident.remove(cluster)
+        if self.machine.check:
+            _check_exit(cluster)
+        while cluster.in_flight:
+            finish(self.machine, cluster.in_flight[0])
+        read = _first_read(cluster)
+        if read is not None:
+            raise read.error()
+        self.done += 1
+        if self.report is not None:
+            self.report(self.done, self.total)
+
+    def _grow(self) -> None:
+        """The resident clusters wait for something that none of them does: others may, if the chip has room."""
+        if self.started == self.total:
+            raise self.progress.error(self.resident)
+        if self.window >= self.capacity:
+            raise too_few_resident(self.progress.error(self.resident), self.started, self.total, self.machine)
+        self.window = min(self.capacity, 2 * self.window)
+        self.progress.happened()
 
 
-def _complete_due(machine: Machine) -> None:
+def _clusters(machine: Machine) -> Iterator[list[tuple[int, int, int]]]:
+    """The block ids of each cluster in rank order (x fastest), clusters in the order in which they start."""
+    gx, gy, gz = machine.grid
+    cx, cy, cz = machine.cluster_shape
+    for z, y, x in product(range(0, gz, cz), range(0, gy, cy), range(0, gx, cx)):
+        yield [(x + i, y + j, z + k) for k in range(cz) for j in range(cy) for i in range(cx)]
+
+
+def _runs(w: Warp) -> bool:
+    """Its turn ended before it had to wait."""
+    return w.blocked_at != w.cluster.event
+
+
+def _first_read(cluster: Cluster) -> EarlyRead | None:
+    """A read of uninitialised shared memory: reported at the end, or when it leads to a fault."""
+    for cta in cluster.ctas:
+        if cta.shared.shadow is not None and cta.shared.shadow.early_reads:
+            return next(iter(cta.shared.shadow.early_reads.values()))
+    return None
+
+
+def _complete_due(cluster: Cluster) -> None:
     """Let time pass for copies in flight (random schedules)."""
-    for transfer in list(machine.in_flight):
+    for transfer in list(cluster.in_flight):
         transfer.delay -= 1
         if transfer.delay <= 0:
-            finish(machine, transfer)
+            finish(cluster.machine, transfer)
 
 
-def _complete_some(machine: Machine) -> None:
-    """No warp can run: complete the oldest copy, or a random one."""
-    pick = 0 if machine.random is None else int(machine.random.integers(len(machine.in_flight)))
-    finish(machine, machine.in_flight[pick])
-
-
-def _unlock(live: list[Warp]) -> bool:
-    """Let diverged fronts past a waiting one, and polling fronts go on with "not yet". Whether there are any."""
-    found = False
-    for w in live:
-        if any(f.waiting is not None and f.waiting.kind == "divergent operation" for f in w.fronts):
-            continue
-        polling = any(f.waiting is not None and f.waiting.polling for f in w.fronts)
-        if polling or any(f.waiting is None for f in w.fronts):
-            w.unlocked = True
-            found = True
-    return found
-
-
-def run_warp(w: Warp, budget: int) -> None:
-    """Run the warp's fronts, lowest segment first, until it waits, exits or has used its budget."""
-    segments = w.cta.kernel.segments
-    r = w.registers
-    machine = w.machine
-    while w.fronts:
-        front = _pick(w)
-        w.front = front
-        w.mask, w.all, w.first, w.last = front.mask, front.all, front.first, front.last
-        front.full = front.count == w.alive_count
-        w.protected = NOTHING if len(w.fronts) == 1 else _protected(w, front)
-        w.full = front.full
-        segment = segments[front.segment]
-        if segment.code:
-            _execute(segment, r, w, front)
-        following = _terminate(segment, r, w, front)
-        machine.steps += following != BLOCKED
-        if following >= 0:
-            front.segment = following
-            if len(w.fronts) > 1:
-                _merge(w, front)
-            budget -= 1
-            if budget <= 0:
-                w.blocked_at = -1
-                return
-        elif following == BLOCKED:
-            if machine.trace is not None:
-                machine.trace.blocked(w, front)
-            if len(w.fronts) == 1 or not w.unlocked:
-                w.blocked_at = machine.event
-                w.unlocked = False
-                return
-        elif following == SPLIT:
-            assert w.split is not None
-            first, first_mask, second, second_mask = w.split
-            front.segment = first
-            front.set_mask(first_mask)
-            w.fronts.append(Front(second, second_mask))
-            _merge(w, w.fronts[-1])
-            if front in w.fronts:
-                _merge(w, front)
-        else:
-            assert following == EXIT
-            _exit(w, front)
-
-
-def _pick(w: Warp) -> Front:
-    """The front to run: the lowest segment, so that paths meet again; if the warp is unlocked, one that can run."""
-    fronts = w.fronts
-    if len(fronts) == 1:
-        return fronts[0]
-    ordered = sorted(fronts, key=lambda f: (f.segment, f.token is not None))
-    if not w.unlocked:
-        return ordered[0]
-    for front in ordered:
-        if front.waiting is None:
-            return front
-    w.unlocked = False
-    return ordered[0]
-
-
-def _protected(w: Warp, front: Front) -> frozenset[int]:
-    """Registers that the warp's other fronts still need."""
-    segments = w.cta.kernel.segments
-    others = tuple(f.segment for f in w.fronts if f is not front)
-    if len(others) == 1:
-        return segments[others[0]].live
-    return frozenset().union(*(segments[index].live for index in others))
-
-
-def _merge(w: Warp, front: Front) -> None:
-    """Join ``front`` with another front at the same segment that has not arrived at a barrier yet."""
-    if front.token is not None:
-        return
-    for other in w.fronts:
-        if other is not front and other.segment == front.segment and other.token is None:
-            other.set_mask(other.mask | front.mask)
-            other.waiting = None
-            w.fronts.remove(front)
-            return
-
-
-def _execute(segment: Segment, r: list, w: Warp, front: Front) -> None:
-    code: Any = iter(segment.code)
-    try:
-        protected = w.protected
-        if not protected:
-            for step, target, _ in code:
-                r[target] = step(r, w)
-        else:
-            mask = front.mask
-            for step, target, kind in code:
-                value = step(r, w)
-                r[target] = blend(r[target], value, mask, kind) if target in protected else value
-    except SimulationError:
-        raise
-    except Exception as error:
-        index = len(segment.code) - code.__length_hint__() - 1
-        raise SimulationError("internal", f"the simulator failed here: {error!r}", segment.places[index]) from error
-
-
-def _terminate(segment: Segment, r: list, w: Warp, front: Front) -> int:
-    assert segment.terminator is not None
-    try:
-        return segment.terminator(r, w, front)
-    except SimulationError:
-        raise
-    except Exception as error:
-        raise SimulationError("internal", f"the simulator failed here: {error!r}", segment.place) from error
-
-
-def _exit(w: Warp, front: Front) -> None:
-    w.fronts.remove(front)
-    w.alive = w.alive & ~front.mask
-    w.alive_count = int(np.count_nonzero(w.alive))
-    w.cta.live_threads -= front.count
-    w.cta.cluster.live_threads -= front.count
-    w.machine.event += 1
+def _complete_some(cluster: Cluster) -> None:
+    """No warp of the cluster can run: complete its oldest copy, or a random one."""
+    random = cluster.machine.random
+    pick = 0 if random is None else int(random.integers(len(cluster.in_flight)))
+    finish(cluster.machine, cluster.in_flight[pick])
 
 
 def _check_exit(cluster: Cluster) -> None:

@@ -69,7 +69,7 @@ def launch(machine: Machine, transfer: Transfer) -> None:
     if machine.random is not None:
         transfer.delay = int(machine.random.integers(0, 24))
     transfer.issue_step = machine.steps
-    machine.in_flight.append(transfer)
+    transfer.issuer.cluster.in_flight.append(transfer)
     machine.transfers += 1
     machine.transfer_bytes += transfer.bytes_per_cta * max(1, len(transfer.targets))
     if machine.trace is not None:
@@ -78,13 +78,13 @@ def launch(machine: Machine, transfer: Transfer) -> None:
 
 def finish(machine: Machine, transfer: Transfer) -> None:
     """Move the bytes and complete on every barrier."""
-    machine.in_flight.remove(transfer)
+    transfer.issuer.cluster.in_flight.remove(transfer)
     if transfer.outcome is None:
         transfer.execute()
     else:
         _execute_store(transfer, transfer.outcome)
     transfer.done = True
-    machine.event += 1
+    transfer.issuer.cluster.event += 1
     for barrier, size in transfer.targets:
         barrier.complete(transfer, size)
     if machine.trace is not None:
