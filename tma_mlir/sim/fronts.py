@@ -1,8 +1,8 @@
 """One turn of a warp: which of its diverged fronts runs, where they split, meet and exit.
 
-Schedule 0, and about half of the others, run the lowest segment first, so that lanes meet again where their paths do.
-Where ``Machine.apart`` is set, fronts run in any order and meet only at operations that the whole warp executes: more
-is not guaranteed from compute capability 7.0 on (independent thread scheduling).
+Fronts run the lowest segment first, so that lanes meet again where their paths do; but where ``Warp.apart`` is set, in
+any order, and they meet only at operations that the whole warp executes: more is not guaranteed from compute capability
+7.0 on (independent thread scheduling).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .errors import SimulationError
 from .machine import BLOCKED, EXIT, SPLIT, Front, Warp
 
 NOTHING: frozenset[int] = frozenset()
-APART = 4
+MOST_APART = 4
 """Fronts of a warp that run in any order; where there are more, they run lowest first and meet, or a loop whose trip
 counts differ by lane would take 32 times as long."""
 
@@ -87,6 +87,8 @@ def run_warp(w: Warp, budget: int) -> None:
             _merge(w, other)
             if front in w.fronts:
                 _merge(w, front)
+            if w.apart and machine.random is not None:
+                w.front = w.fronts[int(machine.random.integers(len(w.fronts)))]
         else:
             assert following == EXIT
             machine.steps += 1
@@ -97,7 +99,7 @@ def _pick(w: Warp) -> Front | None:
     """The front to run, of several; None if the warp waits."""
     event = w.cluster.event
     ready = [f for f in w.fronts if f.waiting is None or f.blocked_at != event]
-    if w.machine.apart and len(w.fronts) <= APART:
+    if w.apart and len(w.fronts) <= MOST_APART:
         if not ready and w.unlocked:
             ready = [f for f in w.fronts if f.waiting is not None and f.waiting.polling]
         return _any(w, ready) if ready else None
@@ -144,7 +146,7 @@ def _merge(w: Warp, front: Front) -> None:
     """Join ``front`` with another front at the same segment that has not arrived at a barrier yet."""
     if front.token is not None:
         return
-    if w.machine.apart and len(w.fronts) <= APART and not w.cta.kernel.segments[front.segment].meets:
+    if w.apart and len(w.fronts) <= MOST_APART and not w.cta.kernel.segments[front.segment].meets:
         return
     for other in w.fronts:
         if other is not front and other.segment == front.segment and other.token is None:

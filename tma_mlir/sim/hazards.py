@@ -60,6 +60,9 @@ def unfilled(
         last = w.last_waits.get(source.component)
         if last is not None and last.phase < need:
             if last.fresh and verb == "read":
+                before = source.previous
+                if source.phase == last.phase and before is not None and not before.transfers:
+                    return _issued_too_late(w, transfer, source, location, last)
                 return _refilled(w, transfer, place, location, last)
             notes.append(last.note())
             if verb == "read":
@@ -82,6 +85,22 @@ def _refilled(w: Warp, transfer: Transfer, place: str, location: str, last: Last
         "it refills the stage",
         transfer.location,
         ((f"read here by {w.describe()}", location), ("after this wait", last.location)),
+    )
+
+
+def _issued_too_late(w: Warp, transfer: Transfer, barrier: MBarrier, location: str, last: LastWait) -> SimulationError:
+    """The phase that the reader waited for completed before the copy was issued."""
+    before = barrier.previous.arrivals if barrier.previous else []
+    return SimulationError(
+        "expect_tx missing",
+        f"phase {last.phase - 1} of {barrier.name()} completed before {transfer.describe()} was issued on it, so "
+        f"{w.describe()} does not wait for the copy: announce its bytes before the phase's last arrival",
+        transfer.location,
+        (
+            ("this wait passed without the copy", last.location),
+            *(("arrival in that phase", place) for place in before[-3:]),
+            (f"{w.describe()} reads the tile here", location),
+        ),
     )
 
 

@@ -31,6 +31,10 @@ CODE_SHIFT = 20
 """Shadow entries are ``epoch << CODE_SHIFT | location id``."""
 
 
+APART = 0.3
+"""Share of the warps whose lanes run apart, under random schedules: such warps take up to twice as long or more."""
+
+
 class Front:
     """Lanes of a warp at one place. ``token`` is set while they have arrived at a barrier and wait; ``waiting`` says
     for what when they could not go on, at the cluster's event ``blocked_at``. ``passed``: segments that they have
@@ -109,6 +113,9 @@ class Warp:
         self.budget = 0
         self.polled: str | None = None
         self.turns = 0
+        random = self.machine.random
+        self.apart = random is not None and random.random() < APART
+        """Its lanes that took different paths run in any order."""
         self.ended: list[tuple[np.ndarray, set[int]]] = []
         self.mask, self.all, self.full = alive, bool(alive.all()), True
         self.first, self.last = 0, self.alive_count - 1
@@ -208,6 +215,9 @@ class Cta:
         self.kernel = cluster.machine.kernel
         self.rank = rank
         self.block_id = block_id
+        x, y, _ = cluster.machine.grid
+        self.number = block_id[0] + x * (block_id[1] + y * block_id[2])
+        self.made_descriptors = 0
         threads = cluster.machine.threads
         self.threads = threads
         self.warps_per_cta = -(-threads // LANES)
@@ -279,8 +289,7 @@ class Cluster:
 
 @dataclass
 class Machine:
-    """Everything one launch shares. ``changes`` counts stores and atomics that changed memory. ``apart``: the lanes of
-    a warp that took different paths run in any order."""
+    """Everything one launch shares. ``changes`` counts stores and atomics that changed memory."""
 
     kernel: Kernel
     memory: GlobalMemory
@@ -298,10 +307,9 @@ class Machine:
     check: bool = True
     profile: Profile | None = None
     trace: Trace | None = None
-    made_descriptors: list[BoundTensorMap] = field(default_factory=list)
-    """The parameters' tensor maps, then those that the kernel makes of them."""
+    made_descriptors: dict[tuple[int, int], BoundTensorMap] = field(default_factory=dict)
+    """The parameters' tensor maps, by (0, number), and those that a block makes of them, by (its number + 1, count)."""
     changes: int = 0
-    apart: bool = False
     steps: int = 0
     transfers: int = 0
     transfer_bytes: int = 0

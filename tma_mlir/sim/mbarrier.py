@@ -33,6 +33,18 @@ class PhaseLog:
     expected_bytes: int = 0
     completed_bytes: int = 0
     issued_bytes: int = 0
+    late: Late | None = None
+
+
+@dataclass(frozen=True)
+class Late:
+    """Bytes that warp ``w`` announced in its ``epoch``, after it issued the ``copy`` that brings them."""
+
+    w: Warp
+    epoch: int
+    size: int
+    location: str
+    copy: str
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,10 @@ class MBarrier:
         self.check_visible(w, location)
         if expect:
             self.expect(w, expect, location)
+        late = self.log.late
+        if late is not None and (late.w is w or w.clock.knows(late.w.component, late.epoch)):
+            # The phase cannot have completed before the announcement: it had to wait for this arrival.
+            self.log.late = None
         self.arriving.join(w.clock)
         w.release()
         if count > self.pending:
@@ -111,20 +127,21 @@ class MBarrier:
         self.arrive(w, count, location, expect)
 
     def expect(self, w: Warp, size: int, location: str) -> None:
-        """Announce ``size`` bytes in the current phase."""
+        """Announce ``size`` bytes in the current phase.
+
+        Legal after the issue too, as long as an arrival that comes later is pending: until then the phase cannot
+        complete, and the transaction count may be negative.
+        """
         self.check_visible(w, location)
-        late = [t for t in self.log.transfers if t.unexpected and t.issuer is w]
-        if late:
-            raise SimulationError(
-                "expect_tx after issue",
-                f"{size} B are announced on {self.name()} after the copy they cover was issued: it may complete "
-                "first. Do arrive.expect_tx before the issue, once a phase",
-                location,
-                (("the copy was issued here", late[0].location),),
-            )
+        late = next((t for t in self.log.transfers if t.unexpected and t.issuer is w), None)
+        if late is not None:
+            self.log.late = Late(w, w.epoch, size, location, late.location)
         self.tx += size
         self.log.expected.append((size, location))
         self.log.expected_bytes += size
+        if self.log.expected_bytes >= self.log.issued_bytes:
+            for transfer in self.log.transfers:
+                transfer.unexpected = False
         if abs(self.tx) > MAX_COUNT:
             raise SimulationError(
                 "expect_tx too large", f"transaction count {self.tx} of {self.name()} exceeds {MAX_COUNT}", location
@@ -190,6 +207,16 @@ class MBarrier:
                 "Waiters pass before the data is there",
                 location,
                 (("the copy was issued here", flying[0].location), *self._expect_notes()),
+            )
+        late = self.log.late
+        if late is not None:
+            raise SimulationError(
+                "expect_tx after issue",
+                f"{late.size} B are announced on {self.name()} after the copy they cover was issued, and no arrival "
+                "comes after that: the phase may complete without the copy. Announce before the issue, or with the "
+                "arrival (arrive.expect_tx)",
+                late.location,
+                (("the copy was issued here", late.copy), *self._arrival_notes()),
             )
         self.phase += 1
         self.pending = self.count

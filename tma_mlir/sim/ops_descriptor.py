@@ -29,7 +29,7 @@ def parameter_bytes(count: int) -> Region:
     """The descriptors that are kernel parameters, numbered from 0, as memory of the kernel."""
     words = np.zeros((count, WORDS), np.uint32)
     words[:, 0] = MARK
-    words[:, 1] = np.arange(count)
+    words[:, 2] = np.arange(count)
     return Region("the kernel's parameters", "constant", PARAMETER_BASE, words.reshape(-1).view(np.uint8))
 
 
@@ -40,12 +40,11 @@ def descriptor_in_memory(w: Warp, address: int) -> BoundTensorMap | None:
         return None
     if offset + DESCRIPTOR_BYTES > region.data.size:
         return None
-    return _known(w, region.data[offset : offset + 8].view(np.uint32))
+    return _known(w, region.data[offset : offset + 12].view(np.uint32))
 
 
 def _known(w: Warp, words: Sequence[int] | np.ndarray) -> BoundTensorMap | None:
-    made = w.machine.made_descriptors
-    return made[int(words[1])] if int(words[0]) == MARK and int(words[1]) < len(made) else None
+    return w.machine.made_descriptors.get((int(words[1]), int(words[2]))) if int(words[0]) == MARK else None
 
 
 def _site(i: Instruction, c: Compiler, what: str) -> Site:
@@ -68,8 +67,10 @@ def _replace(i: Instruction, c: Compiler) -> Step:
             changed = _changed(bound, field, ordinal, new)
         except TmaFault as error:
             raise SimulationError(error.fault, error.message, i.location) from None
-        words[1] = len(w.machine.made_descriptors)
-        w.machine.made_descriptors.append(changed)
+        # The same number whatever the order in which blocks run.
+        w.cta.made_descriptors += 1
+        words[1:3] = w.cta.number + 1, w.cta.made_descriptors
+        w.machine.made_descriptors[w.cta.number + 1, w.cta.made_descriptors] = changed
         store_lanes(w, place, words[:, None], site)
 
     return run

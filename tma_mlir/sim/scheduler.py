@@ -31,7 +31,6 @@ GARBAGE_FAULTS = {"out of bounds", "misaligned address", "illegal address", "ill
 
 def run_grid(machine: Machine, prepare: Callable[[Cluster], None], progress: Callable[[int, int], None] | None) -> None:
     """Run every cluster of the grid. ``prepare`` fills the argument registers of a new cluster's warps."""
-    machine.apart = machine.random is not None and bool(machine.random.integers(2))
     _Grid(machine, prepare, progress).run()
 
 

@@ -309,7 +309,7 @@ def _bind(
         memory=memory,
         descriptors=descriptors,
         parameters=ops_descriptor.parameter_bytes(len(descriptors)),
-        made_descriptors=list(descriptors.values()),
+        made_descriptors={(0, number): each for number, each in enumerate(descriptors.values())},
         grid=grid,
         block=block,
         cluster_shape=cluster,

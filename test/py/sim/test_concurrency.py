@@ -37,10 +37,22 @@ PROLOGUE = f"""
       %is0 = arith.cmpi eq, %t, %c0 : index
       %s = memref.get_global @s : {TILE}
       %bar = nvgpu.mbarrier.create -> {BAR}
+      %ptr64 = nvgpu.mbarrier.get %bar[%c0] : {BAR} -> i64
+      %ptr = llvm.inttoptr %ptr64 : i64 to !llvm.ptr<3>
+      %c32nd = arith.constant 32 : index
+      %is32 = arith.cmpi eq, %t, %c32nd : index
+      %bytes32 = arith.constant 2048 : i32
 """
 INIT = f"nvgpu.mbarrier.init %bar[%c0], %c1, predicate = %is0 : {BAR}"
 EXPECT = f"nvgpu.mbarrier.arrive.expect_tx %bar[%c0], %bytes : {BAR}"
 ISSUE = f"nvgpu.tma.async.load %desc[%c0, %row], %bar[%c0] to %s : {MAP}, {BAR} -> {TILE}"
+# Thread 0 announces the bytes of the copy that it has issued; thread 32 arrives, in order with it or not (SYNC).
+EXPECT_BEFORE_ARRIVAL = f"""
+          nvvm.mbarrier.expect_tx %ptr, %bytes32 : !llvm.ptr<3>, i32
+        }}
+        SYNC
+        scf.if %is32 {{
+          %state = nvgpu.mbarrier.arrive %bar[%c0] : {BAR} -> !nvgpu.mbarrier.token"""
 WAIT = f"nvgpu.mbarrier.try_wait.parity %bar[%c0], %parity, %ticks : {BAR}"
 PARITY = "%bit = arith.remui %i, %c2 : index\n        %parity = arith.cmpi eq, %bit, %c1 : index"
 
@@ -189,12 +201,20 @@ CASES = [
     ),
     Case(
         "P43 expect_tx after the issue",
+        loads(announce="", after_issue=EXPECT_BEFORE_ARRIVAL.replace("SYNC", "")),
+        loads(announce="", after_issue=EXPECT_BEFORE_ARRIVAL.replace("SYNC", "gpu.barrier")),
+        ("expect_tx after issue", "expect_tx missing", "read before completion", "uninitialised read"),
+        "",
+        "",
+    ),
+    Case(
+        "P43 expect_tx of half the bytes after the issue",
+        loads(announce="", after_issue=EXPECT.replace("%bytes", "%half")),
         loads(announce="", after_issue=EXPECT),
-        loads(),
-        ("expect_tx after issue",),
-        "announced on mbarrier @__mbarrier after the copy",
-        "arrive.expect_tx",
+        ("expect_tx too small",),
+        "1024 B",
         "tma.async.load",
+        "arrive.expect_tx",
     ),
     Case(
         "P43 expect_tx too small",
