@@ -259,6 +259,8 @@ class Cluster:
         self.size = len(block_ids)
         self.event = 0
         self.in_flight: list[Transfer] = []
+        self.issued: dict[Any, tuple[Warp, int]] = {}
+        """The warp that issued a store last, by its place and operands, and its epoch then."""
         warps = self.size * -(-machine.threads // LANES)
         self.warp_count = warps
         self.components = 1 + warps

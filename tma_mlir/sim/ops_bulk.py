@@ -22,6 +22,7 @@ from .machine import Wait, Warp
 from .memory import Site, resolve
 from .ops_barrier import barrier_at, shared_place
 from .program import Instruction
+from .repeats import check_repeats
 from .transfer import AsyncGroups, Transfer, launch
 
 
@@ -75,7 +76,9 @@ def _bulk_store(i: Instruction, c: Compiler) -> Step:
     site = Site("bulk store", np.dtype(np.uint8), 1, 16, i.location, c.location_id(i.location))
 
     def run(r, w):
-        for lane, (to, start, count, *mask) in lanes_of(w, [r[v] for v in (target, source, size, *byte_mask)]):
+        issues = lanes_of(w, [r[v] for v in (target, source, size, *byte_mask)])
+        check_repeats(w, issues, "bulk store", False, i.location)
+        for lane, (to, start, count, *mask) in issues:
             _check_bulk(count, [to, start], "bulk store", i.location)
             if not count:
                 continue

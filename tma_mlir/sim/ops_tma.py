@@ -29,6 +29,7 @@ from .issue import (
 from .machine import Warp
 from .ops_barrier import predicated, shared_place
 from .program import Instruction
+from .repeats import IDEMPOTENT, check_repeats
 from .shadow import Chunks
 from .swizzle import shared_chunks
 from .transfer import launch
@@ -222,7 +223,9 @@ def _tensor_store(i: Instruction, c: Compiler) -> Step:
         raise UnsupportedError(f"{i.name} in mode {mode}", i.location)
 
     def run(r, w):
-        for lane, (at, start, *rest) in lanes_of(w, [r[v] for v in (descriptor, source, *coordinates)]):
+        issues = lanes_of(w, [r[v] for v in (descriptor, source, *coordinates)])
+        check_repeats(w, issues, "tensor store", False, i.location)
+        for lane, (at, start, *rest) in issues:
             if mode != "tile":
                 issue_scatter(w, lane, at, rest, start, mode, i.location)
             else:
@@ -240,7 +243,9 @@ def _tensor_reduce(i: Instruction, c: Compiler) -> Step:
     kind = text[text.rfind("<") + 1 :].rstrip(">").lower()
 
     def run(r, w):
-        for lane, (at, start, *rest) in lanes_of(w, [r[v] for v in (descriptor, source, *coordinates)]):
+        issues = lanes_of(w, [r[v] for v in (descriptor, source, *coordinates)])
+        check_repeats(w, issues, f"tensor reduction ({kind})", kind not in IDEMPOTENT, i.location)
+        for lane, (at, start, *rest) in issues:
             issue_store(w, lane, at, rest, start, kind, i.location)
 
     return run
