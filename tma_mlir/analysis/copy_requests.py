@@ -182,18 +182,19 @@ def _explicit(fields: ir.DictAttr, request: CopyRequest) -> ExplicitDescriptor:
     return described(request, integers("box") or (), integers("order"), integers("dims"), swizzle)
 
 
-CLUSTER_RANK = "cluster_rank"
-"""Symbol for the rank of a CTA in its cluster, in copies that a cluster shares."""
+CLUSTER_SHARE = "cluster_share"
+"""Symbol for the number of the share that a CTA issues, in copies that a cluster splits."""
 
 
 def _one_share(copy: CopyAsyncOp, global_region: Region, shared_region: Region) -> tuple[Region, Region]:
-    """The slice of a multicast load that one CTA of a cluster issues: the outermost dimension that divides evenly."""
+    """The slice of a multicast load that one CTA of the mask issues: of the outermost dimension that divides evenly, as
+    many steps in as the mask names CTAs of lower rank."""
     parts = ir.IntegerAttr(copy.operation.attributes["cluster_split"]).value
-    rank = Expr.of(Symbol(CLUSTER_RANK, 0, parts - 1, host=False))
+    number = Expr.of(Symbol(CLUSTER_SHARE, 0, parts - 1, host=False))
     for position, extent in enumerate(each for each in global_region.extents if each != 1):
         if extent % parts == 0:
             share = extent // parts
-            return tuple(_slice(region, position, share, rank) for region in (global_region, shared_region))  # type: ignore[return-value]
+            return tuple(_slice(region, position, share, number) for region in (global_region, shared_region))  # type: ignore[return-value]
     raise TileError(
         copy.operation.location,
         f"'tile.copy_async' op cannot split its sizes {copy.sizes} among {parts} CTAs: none is a multiple of {parts}. "
@@ -201,11 +202,11 @@ def _one_share(copy: CopyAsyncOp, global_region: Region, shared_region: Region) 
     )
 
 
-def _slice(region: Region, position: int, share: int, rank: Expr | int) -> Region:
-    """``region`` cut to ``share`` along its ``position``-th dimension above one, at ``rank * share``."""
+def _slice(region: Region, position: int, share: int, number: Expr | int) -> Region:
+    """``region`` cut to ``share`` along its ``position``-th dimension above one, at ``number * share``."""
     dimension = [d for d, extent in enumerate(region.extents) if extent != 1][position]
     starts, extents = list(region.starts), list(region.extents)
-    starts[dimension] = starts[dimension] + rank * share
+    starts[dimension] = starts[dimension] + number * share
     extents[dimension] = share
     return Region(tuple(starts), tuple(extents))
 

@@ -46,7 +46,8 @@ class CopyAsyncOp(ir.OpView):
     ``destination_layout`` (``#tile.layout`` or ``#tile.atoms``), ``swizzle`` (``#tile.swizzle``, the shared side),
     ``oob`` (``"zero"``, ``"nan"``), ``in_bounds``, ``l2_promotion`` (0, 64, 128, 256), ``variant``, ``scope``
     (``"thread"``, ``"warp"``, ``"cta"``), ``expect_tx`` (the lowering announces the bytes on the mbarrier), ``reduce``,
-    ``cache`` (``"evict_last"``, ``"evict_first:0.5"``), ``cta_group`` (1, 2), ``cluster_split``, ``tf32`` (f32
+    ``cache`` (``"evict_last"``, ``"evict_first:0.5"``), ``cta_group`` (1, 2), ``mbarrier_cta`` (``"own"``, ``"peer"``,
+    ``"even"``, ``"odd"``), ``cluster_split``, ``tf32`` (f32
     elements are rounded by loads and added as tf32 by reductions), ``assume``, ``mode`` and ``im2col`` (see
     ``copy_modes``, which says what offsets and sizes are then).
     """

@@ -14,7 +14,7 @@ from mlir import ir
 from ..dtypes import DTYPES, dtype
 from ..hardware import CACHE_POLICIES, REDUCTION_NAMES
 from ..layout.atoms import atom_layout
-from ..plan.enums import InstructionMode, Scope, Variant
+from ..plan.enums import InstructionMode, MbarrierCta, Scope, Variant
 from ..plan.tensor_map import L2Promotion
 from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from .copy_modes import global_offset_count, im2col_problem, mode_of, mode_problems, size_count
@@ -107,6 +107,11 @@ def _bytes(op: CopyAsyncOp, name: str) -> str | None:
     return None if value is not None and 0 < value < 2**20 else "must be a number of bytes below 1048576"
 
 
+def _announce_only(op: CopyAsyncOp, name: str) -> str | None:
+    missing = "expect_tx" not in op.operation.attributes
+    return "is how 'expect_tx' announces, which is missing" if missing else _unit(op, name)
+
+
 def _layout(op: CopyAsyncOp, name: str) -> str | None:
     attribute = op.operation.attributes[name]
     if LayoutAttr.isinstance(attribute) or AtomsAttr.isinstance(attribute):
@@ -193,7 +198,9 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "tf32": _unit,
     "reduce": _one_of(*REDUCTION_NAMES),
     "cache": _cache,
+    "announce_only": _announce_only,
     "cta_group": _integer_of(1, 2),
+    "mbarrier_cta": _one_of(*MbarrierCta),
     "cluster_split": _integer_of(2, 4, 8, 16),
     "assume": _assume,
     "mode": _one_of(*InstructionMode),
@@ -352,6 +359,9 @@ def _option_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
         yield "multicasts loads only; a store writes its tile once. Drop the multicast mask"
     if not is_load and "cta_group" in attributes and _integer(op, "cta_group") == 2:
         yield "'cta_group' 2 says whose mbarrier a load completes on; a store has none. Drop it"
+    pair = "cta_group" in attributes and _integer(op, "cta_group") == 2
+    if "mbarrier_cta" in attributes and not (is_load and pair):
+        yield "'mbarrier_cta' says which mbarrier of a pair of CTAs a load completes on. Add cta_group = 2, or drop it"
     memref = read_memref(op.source.type)
     if "tf32" in attributes and memref is not None and memref.element != "f32":
         yield f"'tf32' rounds f32 elements on their way; these are {memref.element}. Drop it"

@@ -5,15 +5,36 @@ from __future__ import annotations
 from mlir import ir
 from mlir.dialects import arith, llvm, nvgpu, nvvm
 
+from ..plan.enums import MbarrierCta
+from .clusters import mbarrier_of_pair
 from .copy_context import CopyContext
-from .index_builder import constant
+from .index_builder import materialize
 from .pointers import mbarrier_pointer
 
 
-def announce(context: CopyContext, transaction_bytes: int) -> None:
-    """Arrives on the mbarrier and announces how many bytes will come."""
+def announce(context: CopyContext, transaction_bytes: int | ir.Value) -> None:
+    """Announces how many bytes will come on the mbarrier that the copy names, and arrives there (unless another copy of
+    the phase does)."""
     assert context.mbarrier is not None
-    nvgpu.mbarrier_arrive_expect_tx(context.mbarrier, constant(transaction_bytes), context.mbarrier_index)
+    assert context.mbarrier_index is not None
+    number = materialize(transaction_bytes)
+    named = context.cluster.mbarrier_cta
+    arrives = not context.has("announce_only")
+    if arrives and named is MbarrierCta.OWN:
+        nvgpu.mbarrier_arrive_expect_tx(context.mbarrier, number, context.mbarrier_index)
+        return
+    size = arith.index_cast(ir.IntegerType.get_signless(32), number)
+    pointer = mbarrier_pointer(context.mbarrier, context.mbarrier_index)
+    if named is MbarrierCta.OWN:
+        nvvm.mbarrier_expect_tx(pointer, size)
+        return
+    pointer = mbarrier_of_pair(named, pointer)
+    cluster = ir.Attribute.parse("#nvvm.mem_scope<cluster>")
+    if arrives:
+        # Relaxed: the arrival publishes nothing, and a release of cluster scope is a fence of the whole GPU in SASS.
+        nvvm.mbarrier_arrive_expect_tx(None, pointer, size, scope=cluster, relaxed=True)
+    else:
+        nvvm.mbarrier_expect_tx(pointer, size, scope=cluster)
 
 
 def make_visible() -> None:

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlir import ir
-from mlir.dialects import arith, memref, nvvm
+from mlir.dialects import memref
 
-from ..analysis.copy_requests import CLUSTER_RANK, offset_values
+from ..analysis.clusters import ClusterLoad, cluster_load
+from ..analysis.copy_requests import CLUSTER_SHARE, offset_values
 from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype
 from ..layout.expr import Expr
 from ..plan.copy_plan import Coordinate
+from .clusters import share_number
 from .index_builder import build, exact_divide
 
 
@@ -82,6 +84,11 @@ class CopyContext:
         """The dynamic offsets, by the planner's symbol names."""
         return offset_values(self.op)
 
+    @functools.cached_property
+    def cluster(self) -> ClusterLoad:
+        """What is known of the copy's cluster."""
+        return cluster_load(self.op)
+
     @property
     def location(self) -> ir.Location:
         return self.op.operation.location
@@ -96,8 +103,17 @@ class CopyContext:
         return ir.IntegerAttr(self.op.operation.attributes[attribute]).value if self.has(attribute) else default
 
     def value(self, expr: Expr | int) -> int | ir.Value:
-        """A plan's expression as a value."""
-        return expr if isinstance(expr, int) else plan_value(expr, self.offsets, self.tensor)
+        """A plan's expression as a value, built at the current insertion point."""
+        return expr if isinstance(expr, int) else plan_value(expr, self._symbols(expr), self.tensor)
+
+    def coordinate(self, coordinate: Coordinate) -> int | ir.Value:
+        """A start coordinate of the plan as a value."""
+        return exact_divide(self.value(coordinate.numerator), coordinate.denominator)
+
+    def _symbols(self, expr: Expr) -> dict[str, ir.Value]:
+        if self.multicast_mask is None or CLUSTER_SHARE not in {symbol.name for symbol in expr.symbols()}:
+            return self.offsets
+        return self.offsets | {CLUSTER_SHARE: share_number(self.cluster, self.multicast_mask)}
 
 
 def coordinate_value(coordinate: Coordinate, offsets: Mapping[str, ir.Value], tensor: ir.Value) -> int | ir.Value:
@@ -111,9 +127,6 @@ def plan_value(expr: Expr | int, offsets: Mapping[str, ir.Value], tensor: ir.Val
         return expr
     values = dict(offsets)
     names = {symbol.name for symbol in expr.symbols()}
-    if CLUSTER_RANK in names:
-        rank = nvvm.read_ptx_sreg_cluster_ctarank(ir.IntegerType.get_signless(32))
-        values[CLUSTER_RANK] = arith.index_castui(ir.IndexType.get(), rank)
     if any(name.startswith("global.") for name in names):
         values |= _tensor_values(tensor)
     return build(expr, values)

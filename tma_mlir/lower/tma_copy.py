@@ -7,7 +7,7 @@ from mlir.dialects import arith, llvm, nvvm
 
 from ..errors import TileError
 from ..plan.copy_plan import BulkGroup, CopyPlan, IssueGroup
-from .copy_context import CopyContext, coordinate_value
+from .copy_context import CopyContext
 from .descriptors import DescriptorPool
 from .index_builder import materialize
 from .issue_loops import Index, loop_nest, stepped, stepped_start
@@ -33,7 +33,7 @@ def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: D
         )
     map_ = plan.tensor_maps[group.tensor_map]
     descriptor = pool.of(context.tensor, argument, map_, plan.host_checks)
-    starts = [coordinate_value(each, context.offsets, context.tensor) for each in group.coordinates]
+    starts = [context.coordinate(each) for each in group.coordinates]
     offset = context.value(group.shared_offset_bytes)
     filter_offsets = [context.value(each) for each in group.im2col_offsets]
 

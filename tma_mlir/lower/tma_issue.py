@@ -9,9 +9,10 @@ from mlir import ir
 from mlir.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
 
 from ..dtypes import dtype
-from ..plan.enums import InstructionMode
+from ..plan.enums import InstructionMode, MbarrierCta
 from ..plan.tensor_map import TensorMap
 from .cache_policy import cache_policy
+from .clusters import as_shared, mbarrier_of_pair
 from .copy_context import CopyContext
 from .descriptors import nvgpu_says
 from .index_builder import add, exact_divide, materialize
@@ -132,6 +133,8 @@ def _emit_nvvm_load(
     assert context.mbarrier is not None
     assert context.mbarrier_index is not None
     barrier = mbarrier_pointer(context.mbarrier, context.mbarrier_index)
+    if context.cluster.mbarrier_cta is not MbarrierCta.OWN:
+        barrier = as_shared(mbarrier_of_pair(context.cluster.mbarrier_cta, barrier))
     pair = context.integer("cta_group", 1) == 2
     cluster = llvm.addrspacecast(ir.Type.parse("!llvm.ptr<7>"), pointer)
     nvvm.cp_async_bulk_tensor_shared_cluster_global(

@@ -23,6 +23,7 @@ from ..dialect.plan_attr import PLAN, PlanReader
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
+from ..lower.clusters import arriving_bytes, is_member
 from ..lower.completion import announce, complete, make_visible
 from ..lower.completion_ops import lower_completion_ops
 from ..lower.copy_context import CopyContext
@@ -92,13 +93,24 @@ def _predicated(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> N
 def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
     """Announcement and copy; where the plan has guards, the thread copy on the other side of them."""
     workers = team(context.op.scope)
-    # A share of a split load is what one CTA issues; its mbarrier receives all of them.
-    transaction = plan.transaction_bytes * context.integer("cluster_split", 1)
+    # A share of a split load is what one CTA issues; the tile that a CTA receives has all of them.
+    transaction = plan.transaction_bytes * context.cluster.split
     if not transaction:
         transaction = context.element_bytes * math.prod(context.op.sizes)
 
     def issue() -> None:
-        emit_tma_copy(context, plan, pool)
+        load, mask = context.cluster, context.multicast_mask
+        if load.split == 1 or load.all_members or mask is None:
+            emit_tma_copy(context, plan, pool)
+            return
+        with then(is_member(mask)):
+            emit_tma_copy(context, plan, pool)
+
+    def announce_bytes() -> None:
+        if context.has("announce_bytes"):
+            announce(context, context.integer("announce_bytes", transaction))
+        else:
+            announce(context, arriving_bytes(context.cluster, context.multicast_mask, transaction))
 
     def by_threads(variant: Variant, vector_bytes: int) -> None:
         emit_thread_copy(context, plan.request, vector_bytes, workers, cp_async=variant is Variant.CP_ASYNC)
@@ -108,7 +120,7 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
             workers.leader(lambda: complete(context, transaction))
 
     if context.is_load and context.has("expect_tx"):
-        workers.leader(lambda: announce(context, context.integer("announce_bytes", transaction)))
+        workers.leader(announce_bytes)
     if plan.variant is Variant.EMPTY:
         return
     if plan.variant.by_threads:

@@ -3,7 +3,9 @@
 Loads with ``expect_tx`` in one block, on the same mbarrier and under the same predicate, belong to one phase unless
 something in between waits or arrives on the mbarrier. Announced one by one they would be as many arrivals, and the
 first could complete the phase before the second is announced. The first load gets ``announce_bytes``, the sum; the
-others lose ``expect_tx``.
+others lose ``expect_tx``. Where the bytes depend on which CTA of a cluster executes the loads, there is no sum to write
+down: each load announces its own, and only the last one arrives (``announce_only`` on the others). The phase cannot end
+before that arrival.
 
 Where the mbarrier is seen to expect at least as many arrivals as there are announcements they are left alone: then each
 of them was counted.
@@ -18,6 +20,7 @@ from typing import Any
 
 from mlir import ir
 
+from ..analysis.clusters import cluster_load
 from ..analysis.copy_requests import options_of
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, copies_in
@@ -29,6 +32,7 @@ from ..dtypes import dtype
 from .registry import Pass
 
 ANNOUNCE = "announce_bytes"
+ANNOUNCE_ONLY = "announce_only"
 
 _BARRIER_TYPE = "!nvgpu.mbarrier.group"
 
@@ -47,7 +51,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 def _announces(copy: CopyAsyncOp) -> bool:
     """Whether the copy announces bytes of its own. Nothing is copied, or announced, by an empty one."""
     attributes = copy.operation.attributes
-    if "expect_tx" not in attributes or ANNOUNCE in attributes or copy.mbarrier is None:
+    if "expect_tx" not in attributes or ANNOUNCE in attributes or ANNOUNCE_ONLY in attributes or copy.mbarrier is None:
         return False
     return 0 not in copy.sizes
 
@@ -72,8 +76,8 @@ def _key(copy: CopyAsyncOp) -> tuple[Any, ...]:
     assert index is not None
     constant = facts_of(index).constant
     attributes = copy.operation.attributes
-    scope = str(attributes["scope"]) if "scope" in attributes else ""
-    return (copy.mbarrier, index if constant is None else constant, predicate, scope)
+    scope, cta = (str(attributes[name]) if name in attributes else "" for name in ("scope", "mbarrier_cta"))
+    return (copy.mbarrier, index if constant is None else constant, predicate, scope, cta)
 
 
 def _may_change_phase(op: ir.Operation) -> bool:
@@ -104,13 +108,22 @@ def _merge(phase: list[CopyAsyncOp], arrivals: int | None, plans: PlanReader) ->
             "with one arrival for all of them to have them merged",
         )
         return
-    total = sum(transaction_bytes(copy, plans) for copy in phase)
-    first.attributes[ANNOUNCE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, first.context), total)
-    for copy in phase[1:]:
-        del copy.operation.attributes["expect_tx"]
+    tiles = [cluster_load(copy).tiles for copy in phase]
+    known = [
+        count * transaction_bytes(copy, plans) for count, copy in zip(tiles, phase, strict=True) if count is not None
+    ]
+    if len(known) == len(phase):
+        total = sum(known)
+        first.attributes[ANNOUNCE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, first.context), total)
+        for copy in phase[1:]:
+            del copy.operation.attributes["expect_tx"]
+        remark(first.location, f"announces the {total} bytes of {len(phase)} copies at once")
+    else:
+        for copy in phase[:-1]:
+            copy.operation.attributes[ANNOUNCE_ONLY] = ir.UnitAttr.get(first.context)
+        remark(first.location, f"announces its bytes; the last of {len(phase)} copies arrives for all of them")
     for copy in phase:
         _keep_plan(copy, plans)
-    remark(first.location, f"announces the {total} bytes of {len(phase)} copies at once")
 
 
 def _keep_plan(copy: CopyAsyncOp, plans: PlanReader) -> None:

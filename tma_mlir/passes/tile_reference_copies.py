@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, llvm, memref, nvgpu
+from mlir.dialects import arith, llvm, memref
 
 from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import viewed_argument
@@ -22,11 +22,11 @@ from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.rebase_op import RebaseTensorOp
+from ..dialect.regions import shared_sizes
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError
 from ..layout.swizzle import Swizzle, swizzle_period_bytes
 from ..lower.completion_ops import lower_completion_ops
-from ..lower.index_builder import constant
 from ..lower.pointers import element_pointer, mbarrier_pointer
 from ..lower.rebase import lower_rebases
 from ..lower.teams import team, then
@@ -79,18 +79,13 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
         Declarations(),
     )
     size = request.dtype.bytes
-    count = 1
-    for extent in copy.sizes:
-        count *= extent
 
     def call() -> None:
-        if is_load and "expect_tx" in copy.operation.attributes:
-            attributes = copy.operation.attributes
-            announced = attributes["announce_bytes"].value if "announce_bytes" in attributes else count * size
-            nvgpu.mbarrier_arrive_expect_tx(copy.mbarrier, constant(announced), copy.mbarrier_index)
         pointers = [element_pointer(tensor, size, 0), element_pointer(tile, size, 3)]
         if is_load:
             pointers.append(mbarrier_pointer(copy.mbarrier, copy.mbarrier_index))
+        if copy.multicast_mask is not None:
+            pointers.append(arith.extui(ir.IntegerType.get_signless(64), copy.multicast_mask))
         shape, strides = _extents(tensor)
         numbers = [_i64(each) for each in (*shape, *strides, *global_starts, *shared_starts)]
         declaration = _declare(copy, name, [each.type for each in (*pointers, *numbers)], request)
@@ -147,13 +142,15 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
         "element_bytes": str(request.dtype.bytes),
         "dtype": f'"{request.dtype.name}"',
         "fill": f'"{request.oob_fill.name.lower()}"',
+        "reduction": f'"{request.reduction or ""}"',
         "sizes": str(list(copy.sizes)),
-        "shared_sizes": str(list(request.shared_region.extents)),
+        "shared_sizes": str(shared_sizes(copy.sizes, len(request.shared_shape))),
         "shared_shape": str(list(request.shared_shape)),
         "shared_extents": str(list(shared.extents)),
         "shared_strides": str(list(shared.strides)),
         "swizzle": str([swizzle.bits, swizzle.base, swizzle.shift] if swizzle else []),
     }
+    fields |= _protocol(copy)
     if isinstance(request.kind, Im2colWalk):
         fields["lower_corner"] = str(list(request.kind.lower_corner))
         fields["upper_corner"] = str(list(request.kind.upper_corner))
@@ -167,6 +164,25 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
     declaration = ir.Operation.parse(f"llvm.func @{name}({arguments}) attributes {{tile.reference_copy = {text}}}")
     ir.InsertionPoint.at_block_begin(module.regions[0].blocks[0]).insert(declaration)
     return name
+
+
+def _protocol(copy: CopyAsyncOp) -> dict[str, str]:
+    """How a load announces and completes, and in which CTAs, as fields of the call."""
+    attributes = copy.operation.attributes
+    announces = "" if "expect_tx" not in attributes else "only" if "announce_only" in attributes else "arrive"
+
+    def integer(name: str, default: int) -> str:
+        return str(ir.IntegerAttr(attributes[name]).value if name in attributes else default)
+
+    named = ir.StringAttr(attributes["mbarrier_cta"]).value if "mbarrier_cta" in attributes else "own"
+    return {
+        "announce": f'"{announces}"',
+        "announce_bytes": integer("announce_bytes", 0),
+        "multicast": str(int(copy.multicast_mask is not None)),
+        "cluster_split": integer("cluster_split", 1),
+        "cta_group": integer("cta_group", 1),
+        "mbarrier_cta": f'"{named}"',
+    }
 
 
 PASS = Pass(

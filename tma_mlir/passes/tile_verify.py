@@ -7,6 +7,7 @@ from typing import Any
 
 from mlir import ir
 
+from ..analysis.clusters import cluster_problems
 from ..analysis.copy_requests import RequestReader
 from ..analysis.ir_access import collect_dialect
 from ..analysis.issuers import threads_that_all_arrive
@@ -55,7 +56,9 @@ class _Checker:
         if found is None:
             found = self._copies[key] = problems(copy)
         scope = _scope_error(copy)
-        return [*self._with_plan(copy, found), *([scope] if scope else [])]
+        # Of a copy that is not well formed its cluster cannot be read.
+        errors = self._with_plan(copy, found or list(cluster_problems(copy)))
+        return [*errors, *([scope] if scope else [])]
 
     def _with_plan(self, op: CopyAsyncOp | PrefetchAsyncOp, messages: Iterable[str]) -> list[TileError]:
         errors = _located(op.operation, messages)

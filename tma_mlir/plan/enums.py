@@ -60,6 +60,16 @@ class InstructionMode(Word):
         return 4 if self in (InstructionMode.GATHER4, InstructionMode.SCATTER4) else 1
 
 
+class MbarrierCta(Word):
+    """Whose mbarrier a load of ``cta_group`` 2 completes on: of the CTA that issues it, or of one of its CTA pair."""
+
+    OWN = "own"
+    PEER = "peer"
+    EVEN = "even"
+    """The CTA of even rank, which is also the one that issues tcgen05.mma with ``cta_group::2``."""
+    ODD = "odd"
+
+
 class Scope(Word):
     """Who executes a copy together: exactly one thread, or all threads of a warp or CTA."""
 

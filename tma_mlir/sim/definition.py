@@ -28,10 +28,22 @@ class Elements:
     inside: np.ndarray
     element_bytes: int
 
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of all elements, those outside of the tensor counted in."""
+        return self.inside.size * self.element_bytes
+
+    def part(self, chosen: np.ndarray | slice) -> Elements:
+        """Some of the elements."""
+        return Elements(
+            self.global_addresses[chosen], self.shared_addresses[chosen], self.inside[chosen], self.element_bytes
+        )
+
 
 @dataclass(frozen=True)
 class CopyOperands:
-    """Operands of a reference copy: two pointers, the mbarrier of a load, then numbers in memref order."""
+    """Operands of a reference copy: two pointers, the mbarrier of a load, numbers in memref order, and the mask of a
+    multicast."""
 
     global_pointer: int
     shared_pointer: int
@@ -40,12 +52,14 @@ class CopyOperands:
     strides: tuple[int, ...]
     global_starts: tuple[int, ...]
     shared_starts: tuple[int, ...]
+    mask: int | None = None
 
 
 def read_operands(attributes: Mapping[str, Any], operands: Sequence[int]) -> CopyOperands:
-    """Splits the flat operands: ``rank`` extents and strides, the global offsets, those of ``shared_sizes``."""
+    """Splits the flat operands, in which the mask follows the mbarrier: ``rank`` extents and strides, the global offsets, those of ``shared_sizes``."""
     is_load = attributes["direction"] == "load"
-    pointers, numbers = operands[: 2 + is_load], [_signed(each) for each in operands[2 + is_load :]]
+    before = 2 + is_load + bool(attributes["multicast"])
+    pointers, numbers = operands[:before], [_signed(each) for each in operands[before:]]
     rank = int(attributes["rank"])
     last = len(numbers) - len(attributes["shared_sizes"])
     return CopyOperands(
@@ -56,6 +70,7 @@ def read_operands(attributes: Mapping[str, Any], operands: Sequence[int]) -> Cop
         tuple(numbers[rank : 2 * rank]),
         tuple(numbers[2 * rank : last]),
         tuple(numbers[last:]),
+        pointers[3] & 0xFFFF if attributes["multicast"] else None,
     )
 
 

@@ -96,6 +96,28 @@ def destinations(w: Warp, address: int, mask: int | None, location: str) -> list
     return [shared_place(w, (rank + 1 << 24) | offset, location) for rank in members]
 
 
+def signalled_cta(destination: Cta, named: Cta, location: str, *, multicast: bool, pair: bool) -> Cta:
+    """Whose barrier a load into ``destination`` completes on, when the instruction names that of ``named``.
+
+    A multicast signals each destination. With ``.cta_group::2`` (``pair``) it signals the destination or its peer,
+    whichever has the parity of ``named`` (PTX ISA, cp.async.bulk.tensor).
+    """
+    if not pair:
+        return destination if multicast else named
+    rank = destination.rank & ~1 | named.rank & 1
+    if rank >= destination.cluster.size:
+        found = f"CTA {destination.rank} has no peer in a cluster of {destination.cluster.size}"
+        raise SimulationError("cta_group", f"a load with cta_group::2 signals one of a pair of CTAs; {found}", location)
+    if not multicast and destination.cluster.ctas[rank] is not named:
+        raise SimulationError(
+            "cta_group",
+            f"the mbarrier of a load with cta_group::2 lies in CTA {named.rank}, which is neither the destination, CTA "
+            f"{destination.rank}, nor its peer",
+            location,
+        )
+    return destination.cluster.ctas[rank]
+
+
 def barrier_at_cta(w: Warp, cta: Cta, offset: int, location: str) -> MBarrier:
     """The barrier a copy completes on."""
     found = find_barrier(w, cta, offset, location)

@@ -25,6 +25,7 @@ from .issue import (
     record_load,
     record_store,
     shared_window,
+    signalled_cta,
 )
 from .machine import Warp
 from .ops_barrier import predicated, shared_place
@@ -41,9 +42,12 @@ def _box_name(bound: engine.BoundTensorMap) -> str:
 
 def issue_load(
     w: Warp, lane: int, descriptor: int, coordinates: list[int], target: int, barrier: int, mask: int | None,
-    location: str, mode: str = "tile", offsets: Sequence[int] = (),
+    location: str, mode: str = "tile", offsets: Sequence[int] = (), pair: bool = False,
 ) -> None:  # fmt: skip
-    """Issue one tensor load (a tile, a gather of four rows, or im2col), to every CTA of ``mask`` if given."""
+    """Issue one tensor load (a tile, a gather of four rows, or im2col), to every CTA of ``mask`` if given.
+
+    ``pair``: with ``.cta_group::2``, where each destination CTA, or its peer, is signalled by the barrier's parity.
+    """
     bound = descriptor_at(w, descriptor, location)
     what = f"tensor {'gather' if mode == 'tile_gather4' else 'load'} of a {_box_name(bound)} box"
     places = destinations(w, target, mask, location)
@@ -79,11 +83,10 @@ def issue_load(
 
     transfer = new_transfer(w, lane, what, location, tile.transaction_bytes, execute)
     transfer.shared_region = places[0][0].shared_symbol(places[0][1])
-    first = barrier_at_cta(w, barrier_cta if mask is None else places[0][0], barrier_offset, location)
-    record_load(w, region, pieces_of(region, rows), first, transfer)
-    for cta, offset in places:
-        signalled = barrier_cta if mask is None else cta
-        target_barrier = barrier_at_cta(w, signalled, barrier_offset, location)
+    signalled = [signalled_cta(cta, barrier_cta, location, multicast=mask is not None, pair=pair) for cta, _ in places]
+    barriers = [barrier_at_cta(w, cta, barrier_offset, location) for cta in signalled]
+    record_load(w, region, pieces_of(region, rows), barriers[0], transfer)
+    for (cta, offset), target_barrier in zip(places, barriers, strict=True):
         fill(w, cta, box_chunks(tile, offset), target_barrier, transfer)
         transfer.targets.append((target_barrier, tile.transaction_bytes))
         target_barrier.issued(transfer, tile.transaction_bytes)
@@ -202,15 +205,14 @@ def _tensor_load(i: Instruction, c: Compiler) -> Step:
     mode = _mode(i)
     if mode not in ("tile", "tile_gather4", "im2col"):
         raise UnsupportedError(f"{i.name} in mode {mode}", i.location)
-    if "cta_2" in str(i.attributes.get("group", "")):
-        raise SimulationError("illegal instruction", "cta_group::2 needs sm_100", i.location)
+    pair = "cta_2" in str(i.attributes.get("group", ""))
 
     def run(r, w):
         values = [r[v] for v in (target, descriptor, barrier, *coordinates, *offsets, *multicast)]
         for lane, (to, at, signal, *rest) in lanes_of(w, values):
             mask = rest.pop() & 0xFFFF if multicast else None
             place, shift = rest[: len(coordinates)], rest[len(coordinates) :]
-            issue_load(w, lane, at, place, to, signal, mask, i.location, mode, shift)
+            issue_load(w, lane, at, place, to, signal, mask, i.location, mode, shift, pair)
 
     return predicated(i, predicate[0] if predicate else None, run)
 
