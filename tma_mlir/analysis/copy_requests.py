@@ -28,6 +28,7 @@ from ..plan.copy_request import CopyRequest, ExplicitDescriptor, Region, Tile
 from ..plan.enums import Direction, Variant
 from ..plan.explicit import described
 from ..plan.tensor_map import L2Promotion, OobFill
+from .global_views import kernel_argument
 from .index_facts import Facts, facts_of
 from .ir_access import attribute_names
 from .mode_requests import mode_fields
@@ -65,6 +66,7 @@ class RequestReader:
             tuple(copy.operation.attributes.items()),
             tuple(map(self.facts, (*source_offsets, *destination_offsets))),
             placement(tile, 1).offset_divisor_bytes,
+            kernel_argument(source if mbarrier else destination) is not None,
         )
         request = self._requests.get(key)
         if request is None:
@@ -106,7 +108,8 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
     """The question to the planner. ``copy`` must have passed ``tile-verify``.
 
     Symbols are named ``global.dim<d>``, ``global.stride<d>``, ``global.offset`` (known to the host) and
-    ``source_offset<d>``, ``destination_offset<d>`` (known in the kernel).
+    ``source_offset<d>``, ``destination_offset<d>`` (known in the kernel, where also those of the tensor are if it is no
+    kernel argument).
     """
     source, destination = _memref(copy.source), _memref(copy.destination)
     is_load = destination.space == "shared"
@@ -124,7 +127,8 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
     shared_shape = tuple(extent for extent in shared.shape if extent is not None)
     shared_name, global_name = ("destination", "source") if is_load else ("source", "destination")
     shared_layout, swizzle = _shared_layout(attributes, shared_name, shared, shared_shape, element.tile_bytes)
-    global_shape, global_layout = _global_layout(attributes, global_name, global_, assume)
+    known = kernel_argument(copy.source if is_load else copy.destination) is not None
+    global_shape, global_layout = _global_layout(attributes, global_name, global_, assume, host=known)
 
     oob = ir.StringAttr(attributes["oob"]).value if "oob" in attributes else "zero"
     starts = source_starts if is_load else destination_starts
@@ -147,6 +151,7 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
         shared_base_alignment_bytes=placement(tile, element.tile_bytes).known_alignment_bytes,
         shared_padding_is_scratch="padding_is_scratch" in attributes,
         oob_fill=OobFill.NAN if oob == "nan" else OobFill.ZERO,
+        host_tensor=known,
         in_bounds="in_bounds" in attributes,
         reduction=ir.StringAttr(attributes["reduce"]).value if "reduce" in attributes else None,
         cta_group=ir.IntegerAttr(attributes["cta_group"]).value if "cta_group" in attributes else 1,
@@ -290,19 +295,19 @@ def _symbol(name: str, facts: Facts, assumed: int, *, host: bool) -> Expr | int:
 
 
 def _global_layout(
-    attributes: ir.OpAttributeMap, name: str, memref: MemRef, assume: dict[str, tuple[int, ...]]
+    attributes: ir.OpAttributeMap, name: str, memref: MemRef, assume: dict[str, tuple[int, ...]], *, host: bool = True
 ) -> tuple[tuple[Expr | int, ...], Layout]:
     def value(kind: str, dimension: int, given: int | None, low: int) -> Expr | int:
         if given is not None:
             return given
         assumed = _assumed(assume.get(f"global_{'sizes' if kind == 'dim' else 'strides'}", ()), dimension)
-        return _symbol(f"global.{kind}{dimension}", Facts(low=low), assumed, host=True)
+        return _symbol(f"global.{kind}{dimension}", Facts(low=low), assumed, host=host)
 
     shape = tuple(value("dim", d, extent, 0) for d, extent in enumerate(memref.shape))
     strides = tuple(value("stride", d, stride, 0) for d, stride in enumerate(memref.strides))
     offset = memref.offset
     if offset is None:
-        offset = _symbol("global.offset", Facts(low=0), _assumed(assume.get("global_offset", ()), 0), host=True)
+        offset = _symbol("global.offset", Facts(low=0), _assumed(assume.get("global_offset", ()), 0), host=host)
     if (layout_name := f"{name}_layout") in attributes:
         layout = LayoutAttr(attributes[layout_name])
         return shape, Layout(layout.extents, layout.strides, offset)

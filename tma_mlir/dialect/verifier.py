@@ -131,10 +131,31 @@ def _assume(op: CopyAsyncOp, name: str) -> str | None:
     for entry in attribute:
         if entry.name not in ASSUMPTIONS:
             return f"does not know '{entry.name}'; it knows {', '.join(ASSUMPTIONS)}"
-        values = list(entry.attr) if isinstance(entry.attr, ir.ArrayAttr) else [entry.attr]
-        if not all(isinstance(value, ir.IntegerAttr) and value.value > 0 for value in values):
+        is_list = isinstance(entry.attr, ir.ArrayAttr)
+        values = list(entry.attr) if is_list else [entry.attr]
+        if is_list is (entry.name == "global_offset") or not all(map(_is_divisor, values)):
             return wanted
+        dimensions = _assumable(op, entry.name)
+        if dimensions is not None and len(values) > dimensions:
+            return f"has {len(values)} entries in '{entry.name}', of which there are {dimensions}. Drop the last ones"
     return None
+
+
+def _is_divisor(attribute: ir.Attribute) -> bool:
+    """Whether it is a positive number, of a type that holds one."""
+    return isinstance(attribute, ir.IntegerAttr) and str(attribute.type) != "i1" and attribute.value > 0
+
+
+def _assumable(op: CopyAsyncOp, name: str) -> int | None:
+    """How many entries an assumption can have at most; None where other checks have to come first."""
+    if name == "global_offset":
+        return 1
+    if name in ("source_offsets", "destination_offsets"):
+        static = op.operation.attributes[f"static_{name}"]
+        return len(static) if isinstance(static, ir.DenseI64ArrayAttr) else None
+    sides = [read_memref(each.type) for each in (op.source, op.destination)]
+    ranks = [each.rank for each in sides if each is not None and each.space == "global"]
+    return ranks[0] if len(ranks) == 1 else None
 
 
 def _explicit(op: CopyAsyncOp, name: str) -> str | None:

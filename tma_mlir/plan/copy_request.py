@@ -99,6 +99,8 @@ class CopyRequest:
     """The bytes between the shared tile's rows, behind the last row too, hold nothing: a load may overwrite them."""
     global_alignment_bytes: int = 16
     oob_fill: OobFill = OobFill.ZERO
+    host_tensor: bool = True
+    """Whether the host knows the tensor before the launch, as it does a kernel argument: it encodes the descriptors."""
     in_bounds: bool = False
     """The caller promises that the global region lies inside the tensor."""
     starts_fit_32_bits: bool = True

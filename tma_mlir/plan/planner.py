@@ -278,6 +278,7 @@ def _request_conditions(request: CopyRequest) -> list[Condition]:
     driver = request.dtype.driver
     conditions = [
         rules.chip_supported(request.chip),
+        rules.host_tensor(request.host_tensor),
         rules.cta_group_supported(request.cta_group, request.chip),
         rules.multicast_direction(request.multicast, is_store),
         rules.reduction_direction(request.reduction, is_store),

@@ -56,7 +56,8 @@ class CopyOperands:
 
 
 def read_operands(attributes: Mapping[str, Any], operands: Sequence[int]) -> CopyOperands:
-    """Splits the flat operands, in which the mask follows the mbarrier: ``rank`` extents and strides, the global offsets, those of ``shared_sizes``."""
+    """Splits the flat operands: pointers and the mask, ``rank`` extents and strides, the global offsets, those of
+    ``shared_sizes``."""
     is_load = attributes["direction"] == "load"
     before = 2 + is_load + bool(attributes["multicast"])
     pointers, numbers = operands[:before], [_signed(each) for each in operands[before:]]

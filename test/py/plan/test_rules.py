@@ -40,6 +40,7 @@ CASES = {
     "reduction_supported": (("add", "FLOAT16"), ("and", "FLOAT16")),
     "reduction_direction": (("add", True), ("add", False)),
     "multicast_direction": ((True, False), (True, True)),
+    "host_tensor": (True, False),
     "cta_group_supported": ((2, "sm_100a"), (2, "sm_90a")),
     "chip_supported": ("sm_90a", "sm_80"),
     "bulk_size": (2000, 2004),

@@ -116,6 +116,18 @@ def multicast_direction(multicast: bool, is_store: bool) -> Answer:
 
 
 @rule
+def host_tensor(known: bool) -> Answer:
+    """The host encodes descriptors before the launch, so it has to know the tensor (driver API)."""
+    return holds(
+        known,
+        "a tensor that is no kernel argument, nor a static view of one",
+        "a tensor that the host knows",
+        "Copy from the argument itself: where one of several is chosen at run time, put a copy of each under its own "
+        "condition (scf.if or the predicate).",
+    )
+
+
+@rule
 def cta_group_supported(group: int, chip: str) -> Answer:
     """``cta_group`` 2 needs a chip with CTA pairs (PTX ISA, cp.async.bulk.tensor, target notes)."""
     ok = group == 1 or (group == 2 and chip_has(chip, Feature.CTA_PAIRS))
