@@ -32,11 +32,13 @@ def emit_thread_copy(
     width = vector_bytes // request.dtype.bytes
     sizes = request.global_region.extents
     vectors = math.prod(sizes) // width
-    shape = [*sizes[:-1], sizes[-1] // width]
+    # A region of rank 0 is one element: one vector, at no position.
+    shape = [*sizes[:-1], sizes[-1] // width] if sizes else []
 
     def one(vector: Index) -> None:
         position = _delinearize(vector, shape)
-        position[-1] = multiply(position[-1], width)
+        if position:
+            position[-1] = multiply(position[-1], width)
         _copy_vector(context, request, position, vector_bytes, cp_async=cp_async)
 
     _loop(team.rank, vectors, team.size, one)

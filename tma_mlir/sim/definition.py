@@ -113,9 +113,10 @@ def _offsets(
     index: Sequence[np.ndarray], shape: Sequence[int], extents: Sequence[int], strides: Sequence[int]
 ) -> np.ndarray:
     """Element offsets: directly where the layout has the tensor's shape, else through the row-major flat index."""
+    first = index[0] if index else np.zeros(1, np.int64)  # rank 0: one element
     if tuple(extents) == tuple(shape):
-        return sum((i * stride for i, stride in zip(index, strides, strict=True)), np.zeros_like(index[0]))
-    flat = np.zeros_like(index[0])
+        return sum((i * stride for i, stride in zip(index, strides, strict=True)), np.zeros_like(first))
+    flat = np.zeros_like(first)
     for values, extent in zip(index, shape, strict=True):
         flat = flat * extent + values
     result = np.zeros_like(flat)
