@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mlir import ir
 
+from ..dialect.assumptions import Promises, read_promises
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from ..dialect.copy_modes import IM2COL, mode_of
 from ..dialect.memrefs import MemRef, read_memref
@@ -29,7 +30,8 @@ from ..plan.enums import Direction, Variant
 from ..plan.explicit import described
 from ..plan.tensor_map import L2Promotion, OobFill
 from .global_views import kernel_argument
-from .index_facts import Facts, facts_of
+from .index_facts import facts_of
+from .integer_facts import Facts, both
 from .ir_access import attribute_names
 from .mode_requests import mode_fields
 from .shared_tiles import placement
@@ -117,18 +119,17 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
     tile = copy.destination if is_load else copy.source
     attributes = copy.operation.attributes
     element = dtype("tf32" if "tf32" in attributes else global_.element)
-    assume = _assumptions(attributes)
+    promised = _Promised(copy.operation, read_promises(copy))
 
-    source_starts = _starts("source_offset", copy.source_offsets, assume.get("source_offsets", ()), facts)
-    assumed = assume.get("destination_offsets", ())
-    destination_starts = _starts("destination_offset", copy.destination_offsets, assumed, facts)
+    source_starts = _starts("source_offset", copy.source_offsets, promised, facts)
+    destination_starts = _starts("destination_offset", copy.destination_offsets, promised, facts)
     inner_sizes = shared_sizes(copy.sizes, shared.rank)
     assert inner_sizes is not None, "tile-verify admits only sizes that fit"
     shared_shape = tuple(extent for extent in shared.shape if extent is not None)
     shared_name, global_name = ("destination", "source") if is_load else ("source", "destination")
     shared_layout, swizzle = _shared_layout(attributes, shared_name, shared, shared_shape, element.tile_bytes)
     known = kernel_argument(copy.source if is_load else copy.destination) is not None
-    global_shape, global_layout = _global_layout(attributes, global_name, global_, assume, host=known)
+    global_shape, global_layout = _global_layout(attributes, global_name, global_, promised, host=known)
 
     oob = ir.StringAttr(attributes["oob"]).value if "oob" in attributes else "zero"
     starts = source_starts if is_load else destination_starts
@@ -219,10 +220,10 @@ def _slice(region: Region, position: int, share: int, number: Expr | int) -> Reg
 def prefetch_request(prefetch: PrefetchAsyncOp, chip: str, facts: FactsOf = facts_of) -> CopyRequest:
     """The question for a prefetch: a load of the same box into a dense tile that nobody sees."""
     memref = _memref(prefetch.source)
-    shape, layout = _global_layout(prefetch.operation.attributes, "source", memref, {})
+    shape, layout = _global_layout(prefetch.operation.attributes, "source", memref, _Promised(prefetch.operation, {}))
     sizes = tuple(prefetch.sizes)
     strides = tuple(math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes)))
-    starts = _starts("source_offset", prefetch.source_offsets, (), facts)
+    starts = _starts("source_offset", prefetch.source_offsets, _Promised(prefetch.operation, {}), facts)
     return CopyRequest(
         dtype=dtype(memref.element),
         direction=Direction.LOAD,
@@ -259,55 +260,66 @@ def _memref(value: ir.Value) -> MemRef:
     return memref
 
 
-def _assumptions(attributes: ir.OpAttributeMap) -> dict[str, tuple[int, ...]]:
-    if "assume" not in attributes:
-        return {}
-    entries = {}
-    for named in ir.DictAttr(attributes["assume"]):
-        values = list(named.attr) if isinstance(named.attr, ir.ArrayAttr) else [named.attr]
-        entries[named.name] = tuple(value.value for value in values)
-    return entries
+@dataclasses.dataclass(frozen=True)
+class _Promised:
+    """What ``assume`` says of the numbers of one operation."""
 
+    op: ir.Operation
+    promises: Promises
 
-def _assumed(assumed: Sequence[int], index: int) -> int:
-    return assumed[index] if index < len(assumed) else 1
+    def narrow(self, entry: str, index: int, known: Facts) -> Facts:
+        """``known`` and what is promised of number ``index`` of ``entry``. ``TileError`` where they contradict."""
+        given = self.promises.get(entry, ())
+        if index >= len(given):
+            return known
+        promise = given[index]
+        found = both(known, Facts(promise.low, promise.high, promise.divisor, promise.residue))
+        if found.is_empty:
+            raise TileError(
+                self.op.location,
+                f"'{self.op.name}' op assumes of entry {index} of '{entry}' what cannot be: the "
+                f"kernel says {_symbol('it', known, host=False).known_text}. Drop or correct that entry",
+            )
+        return found
 
 
 def _starts(
-    prefix: str, offsets: list[int | ir.Value], assumed: Sequence[int], facts_of: FactsOf
+    prefix: str, offsets: list[int | ir.Value], promised: _Promised, facts_of: FactsOf
 ) -> tuple[Expr | int, ...]:
     starts: list[Expr | int] = []
     for dimension, offset in enumerate(offsets):
         if isinstance(offset, int):
             starts.append(offset)
             continue
-        facts = facts_of(offset)
-        if facts.constant is not None:
-            starts.append(facts.constant)
-            continue
-        starts.append(_symbol(f"{prefix}{dimension}", facts, _assumed(assumed, dimension), host=False))
+        known = facts_of(offset)
+        if known.constant is None:
+            known = promised.narrow(f"{prefix}s", dimension, known)
+        starts.append(_value(f"{prefix}{dimension}", known, host=False))
     return tuple(starts)
 
 
-def _symbol(name: str, facts: Facts, assumed: int, *, host: bool) -> Expr | int:
-    divisor = math.lcm(facts.divisor, assumed) if facts.divisor else assumed
-    return Expr.of(Symbol(name, facts.low, facts.high, divisor, host))
+def _value(name: str, known: Facts, *, host: bool) -> Expr | int:
+    """What is ``known``, as a number or a symbol. What the host knows stays a symbol, for the host to check it."""
+    if known.constant is not None:
+        return Expr.of(Symbol(name, known.low, known.high, known.constant or 1)) if host else known.constant
+    return Expr.of(_symbol(name, known, host=host))
+
+
+def _symbol(name: str, known: Facts, *, host: bool) -> Symbol:
+    return Symbol(name, known.low, known.high, known.divisor, host, known.residue)
 
 
 def _global_layout(
-    attributes: ir.OpAttributeMap, name: str, memref: MemRef, assume: dict[str, tuple[int, ...]], *, host: bool = True
+    attributes: ir.OpAttributeMap, name: str, memref: MemRef, promised: _Promised, *, host: bool = True
 ) -> tuple[tuple[Expr | int, ...], Layout]:
-    def value(kind: str, dimension: int, given: int | None, low: int) -> Expr | int:
+    def value(entry: str, dimension: int, given: int | None, symbol: str) -> Expr | int:
         if given is not None:
             return given
-        assumed = _assumed(assume.get(f"global_{'sizes' if kind == 'dim' else 'strides'}", ()), dimension)
-        return _symbol(f"global.{kind}{dimension}", Facts(low=low), assumed, host=host)
+        return _value(symbol, promised.narrow(entry, dimension, Facts(low=0)), host=host)
 
-    shape = tuple(value("dim", d, extent, 0) for d, extent in enumerate(memref.shape))
-    strides = tuple(value("stride", d, stride, 0) for d, stride in enumerate(memref.strides))
-    offset = memref.offset
-    if offset is None:
-        offset = _symbol("global.offset", Facts(low=0), _assumed(assume.get("global_offset", ()), 0), host=host)
+    shape = tuple(value("global_sizes", d, each, f"global.dim{d}") for d, each in enumerate(memref.shape))
+    strides = tuple(value("global_strides", d, each, f"global.stride{d}") for d, each in enumerate(memref.strides))
+    offset = value("global_offset", 0, memref.offset, "global.offset")
     if (layout_name := f"{name}_layout") in attributes:
         layout = LayoutAttr(attributes[layout_name])
         return shape, Layout(layout.extents, layout.strides, offset)

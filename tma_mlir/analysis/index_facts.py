@@ -1,175 +1,224 @@
-"""What the IR says about an integer value: bounds and a divisor.
+"""What the IR says about an integer value: bounds and a residue.
 
-Follows ``arith``, ``index``, ``affine.apply``, loop induction variables and GPU ids. Anything it does not know has no
+Follows ``arith``, ``index``, ``affine``, ``scf`` loops and branches, and GPU ids. Anything it does not know has no
 bounds and divisor 1, so an answer is never stronger than the IR.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mlir import ir
 
+from .integer_facts import (
+    BINARY,
+    UNKNOWN,
+    Facts,
+    add,
+    divide_down,
+    divide_up,
+    either,
+    extended_unsigned,
+    facts,
+    known,
+    maximum,
+    minimum,
+    modulo,
+    multiply,
+    not_wrapping_unsigned,
+    truncated,
+)
 from .ir_access import block_owner, defining_op, enclosing
 
+DEEPEST = 32
+"""How many operations a value is followed back."""
 
-@dataclass(frozen=True)
-class Facts:
-    """``low <= value <= high`` (None: not known) and ``value % divisor == 0``; divisor 0 is the constant 0."""
-
-    low: int | None = None
-    high: int | None = None
-    divisor: int = 1
-
-    @property
-    def constant(self) -> int | None:
-        return self.low if self.low is not None and self.low == self.high else None
-
-
-def known(value: int) -> Facts:
-    return Facts(value, value, abs(value))
-
-
-def _add(a: Facts, b: Facts) -> Facts:
-    return Facts(
-        None if a.low is None or b.low is None else a.low + b.low,
-        None if a.high is None or b.high is None else a.high + b.high,
-        math.gcd(a.divisor, b.divisor),
-    )
-
-
-def _negate(a: Facts) -> Facts:
-    return Facts(None if a.high is None else -a.high, None if a.low is None else -a.low, a.divisor)
-
-
-def _multiply(a: Facts, b: Facts) -> Facts:
-    low = high = None
-    ends = (a.low, a.high, b.low, b.high)
-    if None not in ends:
-        products = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
-        low, high = min(products), max(products)
-    elif a.low is not None and b.low is not None and a.low >= 0 and b.low >= 0:
-        low = a.low * b.low
-    return Facts(low, high, a.divisor * b.divisor)
-
-
-def _divide(a: Facts, b: Facts) -> Facts:
-    """Division of a value that is not negative by a positive constant; unknown otherwise."""
-    by = b.constant
-    if by is None or by <= 0 or a.low is None or a.low < 0:
-        return Facts()
-    divisor = a.divisor // by if a.divisor and a.divisor % by == 0 else 1
-    return Facts(a.low // by, None if a.high is None else a.high // by, divisor)
-
-
-def _remainder(a: Facts, b: Facts) -> Facts:
-    by = b.constant
-    if by is None or by <= 0 or a.low is None or a.low < 0:
-        return Facts()
-    high = by - 1 if a.high is None else min(by - 1, a.high)
-    return Facts(0, high, math.gcd(a.divisor, by))
-
-
-def _unsigned_remainder(a: Facts, b: Facts) -> Facts:
-    """In 0..b-1 whatever the sign of ``a``; a negative one counts as ``a + 2**64``, which keeps powers of two only."""
-    by = b.constant
-    if by is None or by <= 0 or (a.low is not None and a.low >= 0):
-        return _remainder(a, b)
-    return Facts(0, by - 1, math.gcd(a.divisor, by, 1 << 62))
-
-
-def _unsigned_minimum(a: Facts, b: Facts) -> Facts:
-    """The signed minimum of values that are not negative; otherwise at most the smallest bound that is not."""
-    if a.low is not None and b.low is not None and a.low >= 0 and b.low >= 0:
-        return _minimum(a, b)
-    sure = [each.high for each in (a, b) if each.low is not None and each.low >= 0 and each.high is not None]
-    return Facts(0 if sure else None, min(sure) if sure else None, math.gcd(a.divisor, b.divisor))
-
-
-def _shift_left(a: Facts, b: Facts) -> Facts:
-    by = b.constant
-    return Facts() if by is None or not 0 <= by < 63 else _multiply(a, known(1 << by))
-
-
-def _minimum(a: Facts, b: Facts) -> Facts:
-    highs = [x for x in (a.high, b.high) if x is not None]
-    low = None if a.low is None or b.low is None else min(a.low, b.low)
-    return Facts(low, min(highs) if highs else None, math.gcd(a.divisor, b.divisor))
-
-
-def _maximum(a: Facts, b: Facts) -> Facts:
-    return _negate(_minimum(_negate(a), _negate(b)))
-
-
-_BINARY: dict[str, Callable[[Facts, Facts], Facts]] = {
-    "addi": _add,
-    "add": _add,
-    "subi": lambda a, b: _add(a, _negate(b)),
-    "sub": lambda a, b: _add(a, _negate(b)),
-    "muli": _multiply,
-    "mul": _multiply,
-    "divui": _divide,
-    "divsi": _divide,
-    "floordivsi": _divide,
-    "divu": _divide,
-    "divs": _divide,
-    "floordivs": _divide,
-    "remui": _unsigned_remainder,
-    "remsi": _remainder,
-    "remu": _unsigned_remainder,
-    "rems": _remainder,
-    "shli": _shift_left,
-    "shl": _shift_left,
-    "minui": _unsigned_minimum,
-    "minsi": _minimum,
-    "mins": _minimum,
-    "maxsi": _maximum,
-    "maxs": _maximum,
-}
+_BLOCK_LIMITS = (1024, 1024, 64)
+_GRID_LIMITS = ((1 << 31) - 1, 65535, 65535)
+"""Threads of a block and blocks of a grid, x, y, z (CUDA programming guide, compute capabilities)."""
+_WARP = 32
 
 _IDS = {
-    "gpu.thread_id": ("known_block_size", False),
-    "gpu.block_id": ("known_grid_size", False),
-    "gpu.block_dim": ("known_block_size", True),
-    "gpu.grid_dim": ("known_grid_size", True),
+    "gpu.thread_id": ("known_block_size", _BLOCK_LIMITS, False),
+    "gpu.block_id": ("known_grid_size", _GRID_LIMITS, False),
+    "gpu.block_dim": ("known_block_size", _BLOCK_LIMITS, True),
+    "gpu.grid_dim": ("known_grid_size", _GRID_LIMITS, True),
+}
+_COUNTERS = {
+    "gpu.lane_id": Facts(0, _WARP - 1),
+    "gpu.subgroup_id": Facts(0, 1024 // _WARP - 1),
+    "gpu.num_subgroups": Facts(1, 1024 // _WARP),
+    "gpu.subgroup_size": known(_WARP),
+    "gpu.global_id": Facts(low=0),
+    "gpu.cluster_id": Facts(low=0),
+    "gpu.cluster_block_id": Facts(low=0),
+    "gpu.cluster_dim": Facts(low=1),
+    "gpu.cluster_dim_blocks": Facts(low=1),
+    "nvvm.read.ptx.sreg.laneid": Facts(0, _WARP - 1),
+    "nvvm.read.ptx.sreg.warpsize": known(_WARP),
+    "nvvm.read.ptx.sreg.warpid": Facts(low=0),
+    "nvvm.read.ptx.sreg.cluster.ctarank": Facts(0, 15),
+    "nvvm.read.ptx.sreg.cluster.nctarank": Facts(1, 16),
+}
+for _axis, _threads, _blocks in zip("xyz", _BLOCK_LIMITS, _GRID_LIMITS, strict=True):
+    _COUNTERS[f"nvvm.read.ptx.sreg.tid.{_axis}"] = Facts(0, _threads - 1)
+    _COUNTERS[f"nvvm.read.ptx.sreg.ntid.{_axis}"] = Facts(1, _threads)
+    _COUNTERS[f"nvvm.read.ptx.sreg.ctaid.{_axis}"] = Facts(0, _blocks - 1)
+    _COUNTERS[f"nvvm.read.ptx.sreg.nctaid.{_axis}"] = Facts(1, _blocks)
+
+
+def facts_of(value: ir.Value) -> Facts:
+    """Bounds and residue of an integer or index value. Sums and products are taken not to overflow, as index arithmetic
+    in offsets must not."""
+    return _Reader().facts(value, DEEPEST)
+
+
+class _Reader:
+    """Reads the facts of one value. A value that is used twice on the way is read once."""
+
+    def __init__(self) -> None:
+        self._found: dict[ir.Value, Facts] = {}
+
+    def facts(self, value: ir.Value, depth: int) -> Facts:
+        if depth == 0:
+            return UNKNOWN
+        found = self._found.get(value)
+        if found is None:
+            op = defining_op(value)
+            if op is None:
+                found = self._block_argument(ir.BlockArgument(value), depth - 1)
+            else:
+                found = self._result(op, value, depth - 1)
+            self._found[value] = found
+        return found
+
+    def _result(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        dialect, _, name = op.name.partition(".")
+        operands = op.operands
+        if dialect in ("arith", "index"):
+            if name == "constant":
+                attribute = op.attributes["value"]
+                return known(attribute.value) if isinstance(attribute, ir.IntegerAttr) else UNKNOWN
+            if name in BINARY and len(operands) == 2:
+                left, right = self.facts(operands[0], depth), self.facts(operands[1], depth)
+                result = BINARY[name](left, right)
+                if "overflowFlags" in op.attributes and "nuw" in str(op.attributes["overflowFlags"]):
+                    return not_wrapping_unsigned(name, left, right, result)
+                return result
+            return self._converted(op, name, depth)
+        follow = _FOLLOWED.get(op.name)
+        if follow is not None:
+            return follow(self, op, value, depth)
+        return _COUNTERS.get(op.name, UNKNOWN)
+
+    def _converted(self, op: ir.Operation, name: str, depth: int) -> Facts:
+        if name in ("index_cast", "extsi", "casts"):
+            return self.facts(op.operands[0], depth)
+        if name in ("index_castui", "extui", "castu"):
+            inner = self.facts(op.operands[0], depth)
+            width = _width(op.operands[0].type)
+            return (
+                extended_unsigned(inner, width) if width < _width(op.results[0].type) or inner.is_natural else UNKNOWN
+            )
+        if name == "trunci":
+            return truncated(self.facts(op.operands[0], depth), _width(op.results[0].type))
+        if name == "select":
+            return either(self.facts(op.operands[1], depth), self.facts(op.operands[2], depth))
+        return UNKNOWN
+
+    def _gpu_id(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        attribute, limits, is_extent = _IDS[op.name]
+        axis = "xyz".index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").rstrip(">"))
+        extent, most = _known_size(op, attribute, axis), limits[axis]
+        if "upper_bound" in op.attributes:
+            most = min(most, ir.IntegerAttr(op.attributes["upper_bound"]).value)
+        if is_extent:
+            return facts(1, most) if extent is None else known(extent)
+        return facts(0, (most if extent is None else extent) - 1)
+
+    def _memref_dim(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        shaped, position = op.operands[0].type, self.facts(op.operands[1], depth).constant
+        if not isinstance(shaped, ir.MemRefType) or position is None or not 0 <= position < shaped.rank:
+            return Facts(low=0)
+        return Facts(low=0) if shaped.is_dynamic_dim(position) else known(shaped.get_dim_size(position))
+
+    def _branch(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        """The result of an ``scf.if``: what either branch yields."""
+        position = ir.OpResult(value).result_number
+        yields = [list(region.blocks[0].operations)[-1].operation for region in op.regions if len(region.blocks)]
+        return functools.reduce(either, [self.facts(each.operands[position], depth) for each in yields])
+
+    def _affine_maps(self, op: ir.Operation, attribute: str, depth: int, operands: list[ir.Value]) -> list[Facts]:
+        affine = op.attributes[attribute].value  # type: ignore[attr-defined]
+        values = [self.facts(operand, depth) for operand in operands]
+        return [_affine(each, values[: affine.n_dims], values[affine.n_dims :]) for each in affine.results]
+
+    def _affine_apply(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        return self._affine_maps(op, "map", depth, list(op.operands))[0]
+
+    def _affine_min(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        return functools.reduce(minimum, self._affine_maps(op, "map", depth, list(op.operands)))
+
+    def _affine_max(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        return functools.reduce(maximum, self._affine_maps(op, "map", depth, list(op.operands)))
+
+    def _delinearized(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
+        """A result of ``affine.delinearize_index``, outermost first: a quotient, then remainders by the basis."""
+        basis, position = list(ir.DenseI64ArrayAttr(op.attributes["static_basis"])), ir.OpResult(value).result_number
+        linear = self.facts(op.operands[0], depth)
+        if min(basis, default=0) < 0:  # an entry is an operand
+            return Facts(low=0) if linear.is_natural else UNKNOWN
+        own = len(basis) - len(op.results) + position  # -1: the outermost has no bound
+        for extent in reversed(basis[own + 1 :]):
+            linear = divide_down(linear, known(extent))
+        if position:
+            return modulo(linear, known(basis[own]))
+        if own < 0:
+            return linear
+        return Facts(0, linear.high) if linear.is_natural else UNKNOWN  # whether it is reduced by its bound is open
+
+    def _block_argument(self, argument: ir.BlockArgument, depth: int) -> Facts:
+        owner = block_owner(argument)
+        if argument.arg_number != 0:
+            return UNKNOWN
+        if owner.name == "scf.for":
+            low, high, step = (self.facts(owner.operands[i], depth) for i in range(3))
+            if "unsignedCmp" in owner.attributes and not (low.is_natural and high.is_natural):
+                return UNKNOWN
+            return _counter(low, high, step)
+        if owner.name == "affine.for":
+            segments = list(ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"]))
+            operands, split = list(owner.operands), segments[0]
+            lows = self._affine_maps(owner, "lowerBoundMap", depth, operands[:split])
+            highs = self._affine_maps(owner, "upperBoundMap", depth, operands[split : split + segments[1]])
+            step = known(ir.IntegerAttr(owner.attributes["step"]).value)
+            return _counter(functools.reduce(maximum, lows), functools.reduce(minimum, highs), step)
+        return UNKNOWN
+
+
+_FOLLOWED: dict[str, Callable[[_Reader, ir.Operation, ir.Value, int], Facts]] = {
+    **dict.fromkeys(_IDS, _Reader._gpu_id),
+    "memref.dim": _Reader._memref_dim,
+    "scf.if": _Reader._branch,
+    "affine.apply": _Reader._affine_apply,
+    "affine.min": _Reader._affine_min,
+    "affine.max": _Reader._affine_max,
+    "affine.delinearize_index": _Reader._delinearized,
 }
 
 
-def facts_of(value: ir.Value, depth: int = 32) -> Facts:
-    """Bounds and divisor of an integer or index value. Products are taken not to overflow, as index arithmetic in
-    offsets must not."""
-    if depth == 0:
-        return Facts()
-    op = defining_op(value)
-    if op is None:
-        return _block_argument(ir.BlockArgument(value), depth)
-    dialect, _, name = op.name.partition(".")
-    if op.name in ("arith.constant", "index.constant"):
-        attribute = op.attributes["value"]
-        return known(attribute.value) if isinstance(attribute, ir.IntegerAttr) else Facts()
-    if dialect in ("arith", "index") and name in _BINARY and len(op.operands) == 2:
-        return _BINARY[name](facts_of(op.operands[0], depth - 1), facts_of(op.operands[1], depth - 1))
-    if op.name in ("arith.index_cast", "arith.extsi", "index.casts"):
-        return facts_of(op.operands[0], depth - 1)
-    if op.name in ("arith.index_castui", "arith.extui", "index.castu"):
-        inner = facts_of(op.operands[0], depth - 1)
-        return inner if inner.low is not None and inner.low >= 0 else Facts()
-    if op.name in _IDS:
-        return _gpu_id(op)
-    if op.name == "affine.apply":
-        return _affine_apply(op, depth)
-    return Facts()
+def _counter(low: Facts, high: Facts, step: Facts) -> Facts:
+    """A loop's counter: from ``low`` in steps, below ``high``."""
+    if step.low is None or step.low <= 0:
+        return UNKNOWN
+    reached = add(low, multiply(step, Facts(low=0)))
+    return facts(low.low, None if high.high is None else high.high - 1, reached.divisor, reached.residue)
 
 
-def _gpu_id(op: ir.Operation) -> Facts:
-    attribute, is_extent = _IDS[op.name]
-    axis = "xyz".index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").rstrip(">"))
-    extent = _known_size(op, attribute, axis)
-    if is_extent:
-        return Facts(1) if extent is None else known(extent)
-    return Facts(0, None if extent is None else extent - 1)
+def _width(type_: ir.Type) -> int:
+    """Bits; an index has 64 on a GPU."""
+    return type_.width if isinstance(type_, ir.IntegerType) else 64
 
 
 def _known_size(op: ir.Operation, attribute: str, axis: int) -> int | None:
@@ -177,23 +226,6 @@ def _known_size(op: ir.Operation, attribute: str, axis: int) -> int | None:
     if function is None or attribute not in function.attributes:
         return None
     return list(ir.DenseI32ArrayAttr(function.attributes[attribute]))[axis]
-
-
-def _block_argument(argument: ir.BlockArgument, depth: int) -> Facts:
-    owner = block_owner(argument)
-    if owner.name != "scf.for" or argument.arg_number != 0:
-        return Facts()
-    low, high, step = (facts_of(owner.operands[i], depth - 1) for i in range(3))
-    if step.low is None or step.low <= 0:
-        return Facts()
-    last = None if high.high is None else high.high - 1
-    return Facts(low.low, last, math.gcd(low.divisor, step.divisor))
-
-
-def _affine_apply(op: ir.Operation, depth: int) -> Facts:
-    affine = op.attributes["map"].value  # type: ignore[attr-defined]
-    operands = [facts_of(operand, depth - 1) for operand in op.operands]
-    return _affine(affine.results[0], operands[: affine.n_dims], operands[affine.n_dims :])
 
 
 def _affine(expr: ir.AffineExpr, dims: list[Facts], symbols: list[Facts]) -> Facts:
@@ -204,14 +236,15 @@ def _affine(expr: ir.AffineExpr, dims: list[Facts], symbols: list[Facts]) -> Fac
     if isinstance(expr, ir.AffineSymbolExpr):
         return symbols[expr.position]
     if not isinstance(expr, ir.AffineBinaryExpr):
-        return Facts()
+        return UNKNOWN
     left, right = _affine(expr.lhs, dims, symbols), _affine(expr.rhs, dims, symbols)
     for kind, combine in (
-        (ir.AffineAddExpr, _add),
-        (ir.AffineMulExpr, _multiply),
-        (ir.AffineModExpr, _remainder),
-        (ir.AffineFloorDivExpr, _divide),
+        (ir.AffineAddExpr, add),
+        (ir.AffineMulExpr, multiply),
+        (ir.AffineModExpr, modulo),
+        (ir.AffineFloorDivExpr, divide_down),
+        (ir.AffineCeilDivExpr, divide_up),
     ):
         if isinstance(expr, kind):
             return combine(left, right)
-    return Facts()
+    return UNKNOWN

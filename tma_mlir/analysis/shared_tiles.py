@@ -9,7 +9,8 @@ from mlir import ir
 
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import DYNAMIC
-from .index_facts import Facts, facts_of, known
+from .index_facts import facts_of
+from .integer_facts import Facts, facts, known
 from .ir_access import block_owner, defining_op, enclosing, function_inputs
 from .memref_views import SAME_OFFSET
 
@@ -38,9 +39,9 @@ def placement(tile: ir.Value, element_bytes: int) -> Placement:
     divisor = 0
     while (op := defining_op(tile)) is not None:
         if op.name in ("memref.subview", "memref.reinterpret_cast"):
-            divisor = math.gcd(divisor, _offset_facts(op).divisor * element_bytes)
+            divisor = math.gcd(divisor, _offset_facts(op).known_divisor * element_bytes)
         elif op.name == "memref.view":
-            divisor = math.gcd(divisor, facts_of(op.operands[1]).divisor)
+            divisor = math.gcd(divisor, facts_of(op.operands[1]).known_divisor)
         elif op.name not in SAME_OFFSET:
             break
         tile = op.operands[0]
@@ -59,8 +60,8 @@ def _offset_facts(op: ir.Operation) -> Facts:
         return Facts()
     divisor = 0
     for value, stride in zip(values, source.strides, strict=True):
-        divisor = math.gcd(divisor, value.divisor * (1 if stride is None else stride))
-    return Facts(divisor=divisor)
+        divisor = math.gcd(divisor, value.known_divisor * (1 if stride is None else stride))
+    return facts(None, None, divisor)
 
 
 class Declarations:

@@ -16,6 +16,7 @@ from ..hardware import CACHE_POLICIES, REDUCTION_NAMES
 from ..layout.atoms import atom_layout
 from ..plan.enums import InstructionMode, MbarrierCta, Scope, Variant
 from ..plan.tensor_map import L2Promotion
+from .assumptions import ASSUME, assume_problem
 from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from .copy_modes import global_offset_count, im2col_problem, mode_of, mode_problems, size_count
 from .memrefs import MemRef, read_memref
@@ -123,41 +124,6 @@ def _swizzle(op: CopyAsyncOp, name: str) -> str | None:
     return None if SwizzleAttr.isinstance(op.operation.attributes[name]) else 'must be #tile.swizzle<"128B">'
 
 
-def _assume(op: CopyAsyncOp, name: str) -> str | None:
-    attribute = op.operation.attributes[name]
-    wanted = "must be a dictionary of divisors: {source_offsets = [1, 8], global_strides = [8, 1], global_offset = 8}"
-    if not isinstance(attribute, ir.DictAttr):
-        return wanted
-    for entry in attribute:
-        if entry.name not in ASSUMPTIONS:
-            return f"does not know '{entry.name}'; it knows {', '.join(ASSUMPTIONS)}"
-        is_list = isinstance(entry.attr, ir.ArrayAttr)
-        values = list(entry.attr) if is_list else [entry.attr]
-        if is_list is (entry.name == "global_offset") or not all(map(_is_divisor, values)):
-            return wanted
-        dimensions = _assumable(op, entry.name)
-        if dimensions is not None and len(values) > dimensions:
-            return f"has {len(values)} entries in '{entry.name}', of which there are {dimensions}. Drop the last ones"
-    return None
-
-
-def _is_divisor(attribute: ir.Attribute) -> bool:
-    """Whether it is a positive number, of a type that holds one."""
-    return isinstance(attribute, ir.IntegerAttr) and str(attribute.type) != "i1" and attribute.value > 0
-
-
-def _assumable(op: CopyAsyncOp, name: str) -> int | None:
-    """How many entries an assumption can have at most; None where other checks have to come first."""
-    if name == "global_offset":
-        return 1
-    if name in ("source_offsets", "destination_offsets"):
-        static = op.operation.attributes[f"static_{name}"]
-        return len(static) if isinstance(static, ir.DenseI64ArrayAttr) else None
-    sides = [read_memref(each.type) for each in (op.source, op.destination)]
-    ranks = [each.rank for each in sides if each is not None and each.space == "global"]
-    return ranks[0] if len(ranks) == 1 else None
-
-
 def _explicit(op: CopyAsyncOp, name: str) -> str | None:
     attribute = op.operation.attributes[name]
     wanted = "must be {box = [8, 64]}, with order = [0, 1] and dims = [64, 256] where they are not the tensor's own"
@@ -201,8 +167,6 @@ def _cache(op: CopyAsyncOp, name: str) -> str | None:
     return None if 0.0 < share <= 1.0 else f"needs a fraction above 0 and up to 1 after the colon, not '{fraction}'"
 
 
-ASSUMPTIONS = ("source_offsets", "destination_offsets", "global_sizes", "global_strides", "global_offset")
-
 OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "source_layout": _layout,
     "destination_layout": _layout,
@@ -223,7 +187,7 @@ OPTIONAL_ATTRIBUTES: dict[str, Callable[[CopyAsyncOp, str], str | None]] = {
     "cta_group": _integer_of(1, 2),
     "mbarrier_cta": _one_of(*MbarrierCta),
     "cluster_split": _integer_of(2, 4, 8, 16),
-    "assume": _assume,
+    ASSUME: assume_problem,
     "mode": _one_of(*InstructionMode),
     "im2col": im2col_problem,
     PACKING: _one_of("8B", "16B"),

@@ -17,7 +17,8 @@ _TOKEN = re.compile(rf"\s*(\d+|{_NAME.pattern}|[-+*/()])")
 
 @dataclass(frozen=True)
 class Symbol:
-    """An unknown integer. ``low``/``high`` are inclusive bounds (None: none known); it is a multiple of ``divisor``.
+    """An unknown integer. ``low``/``high`` are inclusive bounds (None: none known); ``residue`` (0 to ``divisor`` - 1)
+    is what it leaves when divided by ``divisor``.
 
     ``host`` says that the host knows the value when it encodes descriptors; a kernel-only value may appear in
     coordinates and guards but not in a descriptor.
@@ -28,10 +29,24 @@ class Symbol:
     high: int | None = None
     divisor: int = 1
     host: bool = True
+    residue: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.residue < self.divisor:
+            raise ValueError(f"{self.name} cannot leave {self.residue} when divided by {self.divisor}")
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"{self.name!r} is not a name for a symbol: letters, digits and _ . % $ # - are")
+
+    @property
+    def known_text(self) -> str:
+        """The name and what is known of it: ``0 <= n <= 64, 4 more than a multiple of 8``."""
+        low = "" if self.low is None else f"{self.low} <= "
+        high = "" if self.high is None else f" <= {self.high}"
+        text = f"{low}{self.name}{high}"
+        if self.divisor != 1:
+            more = f"{self.residue} more than " if self.residue else ""
+            text += f"{',' if low or high else ''} {more}a multiple of {self.divisor}"
+        return text
 
 
 Monomial = tuple[Symbol, ...]
@@ -42,8 +57,8 @@ class Expr:
     """``sum(coefficient * product(symbols)) / denominator``.
 
     ``terms`` are (symbols sorted by name, nonzero coefficient) in a fixed order, so equal polynomials compare equal.
-    ``denominator`` is above 1 only after ``exact_div`` by a divisor that the symbols' own divisors guarantee; every
-    single term is then a whole number.
+    ``denominator`` is above 1 only after ``exact_div`` by a divisor that the symbols' own divisors and residues
+    guarantee.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -96,7 +111,16 @@ class Expr:
 
 def _symbol_key(symbol: Symbol) -> tuple:
     low, high = symbol.low, symbol.high
-    return (symbol.name, low is not None, low or 0, high is not None, high or 0, symbol.divisor, symbol.host)
+    return (
+        symbol.name,
+        low is not None,
+        low or 0,
+        high is not None,
+        high or 0,
+        symbol.divisor,
+        symbol.host,
+        symbol.residue,
+    )
 
 
 def _monomial_key(monomial: Monomial) -> tuple:
@@ -190,15 +214,30 @@ def _ends(interval: tuple[int | None, int | None]) -> tuple[float, float]:
     return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
+def congruence(value: int | Symbol | Expr) -> tuple[int, int]:
+    """``(modulus, residue)``: what ``value`` is known to leave when divided by ``modulus``.
+
+    Modulus 0 is a constant, whose residue is its value.
+    """
+    if isinstance(value, int):
+        return 0, value
+    terms, denominator = _parts(value)
+    modulus = residue = 0
+    for monomial, coefficient in terms:
+        step, rest = 0, coefficient
+        for symbol in monomial:
+            # (step * i + rest) * (divisor * j + residue), for any i and j
+            step = math.gcd(step * symbol.divisor, step * symbol.residue, rest * symbol.divisor)
+            rest *= symbol.residue
+        modulus = math.gcd(modulus, step)
+        residue += rest
+    modulus, residue = modulus // denominator, residue // denominator
+    return (modulus, residue % modulus) if modulus else (0, residue)
+
+
 def known_divisor(value: int | Symbol | Expr) -> int:
     """The largest number known to divide it; 0 for the constant 0, so ``known_divisor(x) % n == 0`` is the test."""
-    if isinstance(value, int):
-        return abs(value)
-    terms, denominator = _parts(value)
-    found = 0
-    for monomial, coefficient in terms:
-        found = math.gcd(found, coefficient * math.prod(symbol.divisor for symbol in monomial))
-    return found // denominator
+    return abs(value) if isinstance(value, int) else math.gcd(*congruence(value))
 
 
 def exact_div(value: int | Symbol | Expr, divisor: int) -> Expr | int:

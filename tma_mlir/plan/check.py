@@ -18,7 +18,7 @@ from ..layout.expr import evaluate
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import ADDRESS_SWIZZLES, Swizzle
 from .check_modes import row_boxes, wanted_coordinates
-from .copy_plan import BulkGroup, CopyPlan, IssueGroup
+from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
 from .copy_request import CopyRequest, Tile
 from .enums import Direction, InstructionMode, Variant
 from .tensor_map import TensorMap
@@ -37,6 +37,8 @@ def check_plan(request: CopyRequest, plan: CopyPlan, symbols: Mapping[str, int] 
     ``symbols`` gives symbolic values by name. A plan whose guards or host checks fail for them is not judged.
     """
     values = dict(symbols or {})
+    if dead := dead_guards(plan):
+        return dead
     if not conditions_hold(plan, values):
         return []
     wanted_global, wanted_shared, inside = wanted_pairs(request, values)
@@ -69,6 +71,24 @@ def conditions_hold(plan: CopyPlan, values: Mapping[str, int]) -> bool:
         if condition.high is not None and value > condition.high:
             return False
     return True
+
+
+def dead_guards(plan: CopyPlan) -> list[str]:
+    """Guards on a multiple that no number can satisfy of which as much is known as of the plan's symbols."""
+    return [f"the guard on {each.value} never holds" for each in plan.guards if not _can_be_multiple(each)]
+
+
+def _can_be_multiple(condition: Condition) -> bool:
+    """Tries every remainder that each symbol can leave when divided by the condition's divisor."""
+    value, divisor = condition.value, condition.divisor
+    if isinstance(value, int) or value.denominator != 1 or divisor > 128 or len(value.symbols()) > 2:
+        return True
+    remainders = {
+        symbol.name: {(symbol.residue + symbol.divisor * step) % divisor for step in range(divisor)}
+        for symbol in value.symbols()
+    }
+    tried = (dict(zip(remainders, each, strict=True)) for each in itertools.product(*remainders.values()))
+    return any(evaluate(value, each) % divisor == 0 for each in tried)
 
 
 def wanted_pairs(request: CopyRequest, values: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

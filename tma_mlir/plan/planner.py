@@ -336,6 +336,8 @@ def finished(
     request: CopyRequest, piece: Piece, bulk_groups: tuple[BulkGroup, ...], conditions: list[Condition]
 ) -> CopyPlan:
     """The plan, its open conditions sorted into host checks and guards."""
+    if piece.maps:
+        conditions = [*conditions, *_promises(request)]
     open_conditions = [c for c in conditions if c.finding.status is Status.UNKNOWN]
     transaction = 0
     if request.direction is Direction.LOAD:
@@ -369,6 +371,15 @@ def _fallback(request: CopyRequest) -> ThreadPlan | None:
     except PlanDeclined:
         return None
     return ThreadPlan(plan.variant, plan.vector_bytes)
+
+
+def _promises(request: CopyRequest) -> list[Condition]:
+    """What was promised of the tensor's sizes and strides."""
+    layout = request.global_layout
+    values = (*request.global_shape, *layout.extents, *layout.strides, layout.offset)
+    symbols = dict.fromkeys(symbol for value in values if isinstance(value, Expr) for symbol in value.symbols())
+    asked = (rules.promise_kept(symbol) for symbol in symbols if symbol.host)
+    return [each for each in asked if each.finding.status is not Status.PROVEN]
 
 
 def _is_host(condition: Condition) -> bool:

@@ -62,18 +62,11 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, Expr):
-        known = [text for symbol in value.symbols() if (text := _known(symbol)) != symbol.name]
+        known = [text for symbol in value.symbols() if (text := symbol.known_text) != symbol.name]
         return " with ".join([str(value), *known])
     if isinstance(value, Swizzle | L2Promotion):
         return value.label
     return "none" if value is None else str(value)
-
-
-def _known(symbol: Symbol) -> str:
-    low = "" if symbol.low is None else f"{symbol.low} <= "
-    high = "" if symbol.high is None else f" <= {symbol.high}"
-    by = f" a multiple of {symbol.divisor}" if symbol.divisor != 1 else ""
-    return f"{low}{symbol.name}{high}{by}"
 
 
 def _aligned_as_before(before: int | None, after: int | None) -> bool:
@@ -116,4 +109,4 @@ def _fits(symbol: Symbol, value: Expr | int) -> bool:
         return False
     if not symbol.host and isinstance(value, Expr) and any(each.host for each in value.symbols()):
         return False
-    return known_divisor(value) % symbol.divisor == 0
+    return known_divisor(value - symbol.residue) % symbol.divisor == 0

@@ -9,7 +9,7 @@ import numpy as np
 from ..hardware import REDUCTIONS
 from . import engine, gather, im2col
 from .compile import Compiler, Step, operation
-from .errors import SimulationError, UnsupportedError
+from .errors import UnsupportedError
 from .global_shadow import pieces_of
 from .issue import (
     barrier_at_cta,

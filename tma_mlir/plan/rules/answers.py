@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, ParamSpec, cast
 
-from ...layout.expr import Expr, bounds, known_divisor
+from ...layout.expr import Expr, bounds, congruence
 from ..copy_plan import Condition
 from ..findings import Finding, Status
 
@@ -65,9 +66,23 @@ def holds(ok: bool, found: str, needed: str, remedy: str) -> Answer:
 
 
 def multiple(value: Value, divisor: int, what: str, unit: str, remedy: str) -> Answer:
-    known = known_divisor(value) % divisor == 0
-    status = Status.PROVEN if known else Status.DISPROVEN if isinstance(value, int) else Status.UNKNOWN
-    return Answer(status, f"{what} {value}{unit}", f"a multiple of {divisor}{unit}", remedy, value, divisor)
+    modulus, residue = congruence(value)
+    found = f"{what} {value}{unit}"
+    if math.gcd(modulus, residue) % divisor == 0:
+        status = Status.PROVEN
+    elif residue % math.gcd(modulus, divisor):
+        status = Status.DISPROVEN
+        if modulus:
+            found += f", which is never a multiple of {divisor}{unit}: {_always_left(modulus, residue, divisor, unit)}"
+    else:
+        status = Status.UNKNOWN
+    return Answer(status, found, f"a multiple of {divisor}{unit}", remedy, value, divisor)
+
+
+def _always_left(modulus: int, residue: int, divisor: int, unit: str) -> str:
+    """The part of ``divisor`` by which the value always misses."""
+    common = math.gcd(modulus, divisor)
+    return f"always {residue % common}{unit} more than a multiple of {common}"
 
 
 def within(value: Value, low: int | None, high: int | None, what: str, unit: str, remedy: str) -> Answer:

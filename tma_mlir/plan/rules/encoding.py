@@ -7,7 +7,7 @@ import math
 from ...chips import DEFAULT_CHIP, Feature, chip_has, shared_bytes
 from ...dtypes import DRIVER_BYTES, DRIVER_FLOATS, PACKED_TYPES
 from ...hardware import MAX_BOX_EXTENT, MAX_RANK, MAX_STRIDE_BYTES
-from ...layout.expr import Expr
+from ...layout.expr import Expr, Symbol
 from ...layout.swizzle import Swizzle
 from ..copy_plan import Condition
 from ..findings import Status
@@ -23,6 +23,23 @@ def known_on_host(values: tuple[Value, ...]) -> Answer:
     missing = sorted({s.name for v in values if isinstance(v, Expr) for s in v.symbols() if not s.host})
     found = f"a descriptor over {', '.join(missing) or 'host values'}"
     return holds(not missing, found, "values known before launch", "Pass them as kernel arguments.")
+
+
+@rule
+def promise_kept(symbol: Symbol) -> Answer:
+    """What the caller promised of a number that the host knows is true of it (planner: the plan was made for that).
+
+    That it is 0 or 1 at least is not a promise: other rules ask for it.
+    """
+    value, rest = Expr.of(symbol), symbol.residue
+    low, high = (None if end is None else end - rest for end in (symbol.low, symbol.high))
+    remedy = "Pass an array that is so, or correct the promise."
+    status = (
+        Status.UNKNOWN if symbol.divisor != 1 or symbol.high is not None or (symbol.low or 0) > 1 else Status.PROVEN
+    )
+    return Answer(
+        status, f"a promise of {symbol.name}", symbol.known_text, remedy, value - rest, symbol.divisor, low, high
+    )
 
 
 @rule
