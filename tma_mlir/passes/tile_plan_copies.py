@@ -20,9 +20,10 @@ from ..dialect.rebase_op import RebaseTensorOp
 from ..dialect.tile import CopyAsyncOp
 from ..errors import TileError, TileErrors
 from ..plan import CopyPlan, PlanDeclined, Variant, plan_copy, rules
+from ..plan.advice import hints, warnings
+from ..plan.alternatives import alternatives
 from ..plan.copy_request import CopyRequest, Gather
-from ..plan.explain import alternatives
-from ..plan.text import count_text
+from ..plan.text import way_text
 from .chip_option import chip_option, chosen_chip
 from .registry import Pass
 
@@ -52,7 +53,7 @@ class _Planning:
     def __init__(self, target: Chip) -> None:
         self._target, self._chip = target, target.name
         self._plans, self._requests, self._writer = PlanReader(), RequestReader(), PlanWriter()
-        self._made: dict[CopyRequest, ir.Attribute] = {}
+        self._made: dict[CopyRequest, tuple[ir.Attribute, tuple[str, ...]]] = {}
 
     def plan_copy(self, copy: CopyAsyncOp) -> None:
         """Gives ``copy`` its plan; ``TileError`` where there is none."""
@@ -60,11 +61,13 @@ class _Planning:
             return
         copy = fold_global_subviews(copy)
         request = self._requests.copy(copy, self._chip)
-        attribute = self._made.get(request)
-        if attribute is None or wants_remarks():
+        made = self._made.get(request)
+        if made is None or wants_remarks():
             plan = _planned(copy, request)
-            attribute = self._made[request] = self._writer.attribute(plan, copy.operation.context)
-        copy.operation.attributes[PLAN] = attribute
+            made = self._made[request] = self._writer.attribute(plan, copy.operation.context), warnings(plan)
+        copy.operation.attributes[PLAN] = made[0]
+        for text in made[1]:
+            warn(copy.operation.location, f"'tile.copy_async' op: {text}")
         _warn_of_slow_multicast(copy, self._target)
 
     def plan_prefetch(self, prefetch: PrefetchAsyncOp) -> None:
@@ -169,11 +172,9 @@ def _announcement_problem(copy: CopyAsyncOp, plan: CopyPlan) -> str | None:
 
 def remark_text(plan: CopyPlan) -> str:
     """Which way a copy takes; for a way other than TMA, why not TMA."""
-    text = f"copy takes {plan.variant}"
-    if plan.instruction_count:
-        text += f": {count_text(plan)}"
-    elif plan.vector_bytes:
-        text += f" in vectors of {plan.vector_bytes} bytes"
+    text = f"copy takes {way_text(plan)}"
+    if plan.variant is Variant.EMPTY:
+        text = "copy moves nothing"
     if plan.guards and plan.fallback is not None:
         text += ", where the kernel finds that " + " and ".join(guard.finding.needed for guard in plan.guards)
         text += f"; {plan.fallback.variant} otherwise"
@@ -182,7 +183,7 @@ def remark_text(plan: CopyPlan) -> str:
             if other.name in (Variant.TMA, Variant.BULK):
                 why = "; ".join(map(str, other.findings)) or other.reason
                 text += f". Not {other.name}: {why.rstrip('.')}"
-    return text
+    return ". ".join((text, *hints(plan)))
 
 
 PASS = Pass(

@@ -10,7 +10,7 @@ from ..dtypes import DType
 from ..layout.expr import Expr
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import Swizzle
-from .enums import Direction, Variant
+from .enums import Direction, Scope, Variant
 from .hashing import hash_once
 from .tensor_map import L2Promotion, OobFill
 
@@ -131,6 +131,11 @@ class CopyRequest:
                 if given not in tuple(words):
                     raise ValueError(f"{name} {given!r} is not one of {', '.join(words)}")
                 object.__setattr__(self, name, words(given))
+
+    @property
+    def scope(self) -> Scope:
+        """Who executes the copy together."""
+        return Scope(dict(self.options).get("scope", Scope.THREAD).strip('"'))
 
     @property
     def is_load(self) -> bool:

@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from ..codec import to_data
+from .advice import hints, warnings
+from .alternatives import alternatives, other_ways
 from .copy_plan import Alternative, CopyPlan
-from .copy_request import CopyRequest, Gather, Im2colWalk, Tile
+from .copy_request import CopyRequest, Gather, Im2colWalk
 from .declined import PlanDeclined
 from .enums import Variant
 from .findings import Status
-from .text import bulk_text, condition_text, count_text, group_text, tensor_map_text
-
-WAYS = (Variant.TMA, Variant.BULK, Variant.CP_ASYNC, Variant.SIMT)
-
-
-def alternatives(plan: CopyPlan) -> tuple[Alternative, ...]:
-    """Every other way to make the copy: its cost and why it lost, or the rules that forbid it."""
-    return _other_ways(plan.request, plan)
-
-
-def _other_ways(request: CopyRequest, chosen: CopyPlan | None) -> tuple[Alternative, ...]:
-    from .planner import plan_copy
-
-    kind = Tile() if isinstance(request.kind, Tile) else request.kind
-    found: list[Alternative] = []
-    for way in WAYS:
-        if chosen is not None and chosen.variant is way:
-            continue
-        try:
-            other = plan_copy(replace(request, variant=way, kind=kind))
-        except PlanDeclined as declined:
-            found.append(Alternative(way, None, "not legal", declined.findings))
-        else:
-            found.append(Alternative(way, other.instruction_count, _why_lost(other, chosen)))
-    return tuple(found)
-
-
-def _why_lost(other: CopyPlan, chosen: CopyPlan | None) -> str:
-    if other.vector_bytes:
-        return f"all threads copy vectors of {other.vector_bytes} B"
-    if chosen is None or chosen.vector_bytes:
-        return f"{other.instruction_count} small instructions by one thread cost more"
-    if other.instruction_count == chosen.instruction_count:
-        return "as many instructions, and a descriptor" if other.tensor_maps else "as many instructions"
-    return f"{other.instruction_count} instructions instead of {chosen.instruction_count}"
+from .text import (
+    bulk_text,
+    condition_text,
+    group_text,
+    tensor_map_text,
+    threads_text,
+    way_text,
+)
 
 
 def explain_text(plan: CopyPlan) -> str:
@@ -58,10 +32,15 @@ def explain_text(plan: CopyPlan) -> str:
     lines += [f"  issue: {bulk_text(group)}" for group in plan.bulk_groups]
     lines += [f"  check on the host: {condition_text(c)}" for c in plan.host_checks]
     lines += [f"  guard in the kernel: {condition_text(c)}" for c in plan.guards]
+    if plan.fallback is not None:
+        other = threads_text(plan.fallback.variant, plan.fallback.vector_bytes, plan.request)
+        lines.append(f"  where a guard fails: {other}")
     proven = sum(finding.status is Status.PROVEN for finding in plan.findings)
     lines.append(f"  {proven} of {len(plan.findings)} rules proven")
     if plan.variant is not Variant.EMPTY:
         lines += [alternative_text(other) for other in alternatives(plan)]
+    lines += [f"  warning: {text}" for text in warnings(plan)]
+    lines += [f"  hint: {text}" for text in hints(plan)]
     return "\n".join(lines)
 
 
@@ -69,7 +48,7 @@ def declined_text(request: CopyRequest, declined: PlanDeclined) -> str:
     """The same for a copy without a plan."""
     lines = [f"{_copy_text(request)}: declined"]
     lines += [f"  {finding}" for finding in declined.findings]
-    lines += [alternative_text(other) for other in _other_ways(request, None) if other.name != request.variant]
+    lines += [alternative_text(other) for other in other_ways(request, None) if other.name != request.variant]
     return "\n".join(lines)
 
 
@@ -78,8 +57,8 @@ def _headline(plan: CopyPlan) -> str:
     if plan.variant is Variant.EMPTY:
         return f"{what}: nothing to copy"
     if plan.vector_bytes:
-        return f"{what}: {plan.variant}, vectors of {plan.vector_bytes} B"
-    text = f"{what}: {plan.variant}, {count_text(plan)}"
+        return f"{what}: {way_text(plan)}"
+    text = f"{what}: {way_text(plan)}"
     text += f", {plan.transaction_bytes} transaction bytes" if plan.transaction_bytes else ""
     return f"{text}, shared tile aligned to {plan.shared_alignment_bytes} B"
 
@@ -111,9 +90,11 @@ def plan_data(plan: CopyPlan) -> dict[str, Any]:
         "instructions": plan.instruction_count,
         "findings": [to_data(finding) for finding in plan.findings],
         "alternatives": [to_data(other) for other in others],
+        "warnings": list(warnings(plan)),
+        "hints": list(hints(plan)),
     }
 
 
-EXPLANATION = frozenset({"place", "instructions", "findings", "alternatives"})
+EXPLANATION = frozenset({"place", "instructions", "findings", "alternatives", "warnings", "hints"})
 """Entries of ``plan_data``, and of the JSON of ``tma-explain``, that are not part of the plan: ``codec.from_data``
 has to ignore them."""

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from .copy_plan import BulkGroup, Condition, Coordinate, CopyPlan, IssueGroup
-from .enums import InstructionMode
+from .copy_request import CopyRequest
+from .enums import InstructionMode, Scope, Variant
 from .tensor_map import OobFill, TensorMap
 
 
 def count_text(plan: CopyPlan) -> str:
     """``1 instruction``."""
     return f"{plan.instruction_count} instruction{'s' * (plan.instruction_count != 1)}"
+
+
+def way_text(plan: CopyPlan) -> str:
+    """``tma, 1 instruction``, or ``cp_async by one thread, 1024 copies of 4 B``."""
+    if not plan.variant.by_threads:
+        return f"{plan.variant}, {count_text(plan)}"
+    return threads_text(plan.variant, plan.vector_bytes, plan.request)
+
+
+def threads_text(variant: Variant, vector_bytes: int, request: CopyRequest) -> str:
+    """A copy by threads: how, by whom, and how often."""
+    count = vector_count(vector_bytes, request)
+    return f"{variant} by {_WHO[request.scope]}, {copies_text(count, vector_bytes)}"
+
+
+_WHO = {Scope.THREAD: "one thread", Scope.WARP: "the threads of a warp", Scope.CTA: "all threads of the block"}
+
+
+def vector_count(vector_bytes: int, request: CopyRequest) -> int:
+    """Accesses of that width that copy everything."""
+    return request.dtype.bytes * math.prod(request.global_region.extents) // vector_bytes
+
+
+def copies_text(count: int, vector_bytes: int) -> str:
+    return f"{count} {'copy' if count == 1 else 'copies'} of {vector_bytes} B"
 
 
 def tensor_map_text(tensor_map: TensorMap, address: int | None = None) -> str:
