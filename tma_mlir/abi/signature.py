@@ -64,11 +64,15 @@ class TensorMapArgument:
     Expressions are over the symbols ``arg<i>.dim<d>``, ``arg<i>.stride<d>`` (elements), ``arg<i>.offset`` (elements)
     and, for scalars, ``arg<i>``. ``base_offset_bytes`` already contains the memref's own offset. ``checks`` must hold
     for the bound values.
+
+    With ``spare`` the kernel does without the descriptor where the tensor can have none: it looks itself whether
+    pitches and start are multiples of 16 bytes. The host then rounds those that are not, and encodes what nobody uses.
     """
 
     argument: int
     tensor_map: TensorMap
     checks: tuple[Condition, ...] = ()
+    spare: bool = False
 
 
 @dataclass(frozen=True)

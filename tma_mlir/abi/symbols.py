@@ -36,7 +36,9 @@ def for_argument(recipe: TensorMapArgument) -> TensorMapArgument:
         owner, dot, rest = symbol.name.partition(".")
         return replace(symbol, name=f"{argument_name(recipe.argument)}.{rest}") if dot and owner == PLANNED else symbol
 
-    checks = tuple(replace(check, value=renamed(check.value)) for check in recipe.checks)
+    checks = tuple(
+        replace(check, value=renamed(check.value), or_value=renamed(check.or_value)) for check in recipe.checks
+    )
     return replace(recipe, tensor_map=mapped(recipe.tensor_map, renamed), checks=checks)
 
 

@@ -7,6 +7,10 @@ from dataclasses import replace
 
 from ..layout.expr import Expr, evaluate
 from ..plan.tensor_map import TensorMap
+from .signature import TensorMapArgument
+
+PITCH_BYTES = 16
+"""What pitches and starts of tensor maps are multiples of (``global_stride_alignment``)."""
 
 
 def expressions(tensor_map: TensorMap) -> tuple[Expr | int, ...]:
@@ -24,6 +28,11 @@ def mapped(tensor_map: TensorMap, change: Callable[[Expr | int], Expr | int]) ->
     )
 
 
-def evaluated(tensor_map: TensorMap, symbols: Mapping[str, int]) -> TensorMap:
-    """``tensor_map`` with numbers for all its expressions; raises ``KeyError`` for a symbol without a value."""
-    return mapped(tensor_map, lambda value: evaluate(value, symbols))
+def evaluated(recipe: TensorMapArgument, symbols: Mapping[str, int]) -> TensorMap:
+    """The recipe's tensor map with numbers for all its expressions. ``KeyError`` for a symbol without a value."""
+    made = mapped(recipe.tensor_map, lambda value: evaluate(value, symbols))
+    if not recipe.spare:
+        return made
+    strides = tuple(-(-int(stride) // PITCH_BYTES) * PITCH_BYTES for stride in made.strides_bytes)  # type: ignore[arg-type]
+    start = int(made.base_offset_bytes) // PITCH_BYTES * PITCH_BYTES  # type: ignore[arg-type]
+    return replace(made, strides_bytes=strides, base_offset_bytes=start)

@@ -11,7 +11,7 @@ from ..dialect.plan_attr import tensor_map_attribute
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import DRIVER_TYPES, OTHER_MLIR_WIDTH, dtype
 from ..layout.swizzle import Swizzle
-from ..plan.copy_plan import Condition
+from ..plan.copy_plan import CopyPlan
 from ..plan.tensor_map import OobFill, TensorMap
 from .rebase import updated_descriptor
 
@@ -74,18 +74,16 @@ class DescriptorPool:
             self._arguments[tensor] = kernel_argument(tensor)
         return self._arguments[tensor]
 
-    def of(
-        self, tensor: ir.Value, argument: ir.BlockArgument, map_: TensorMap, checks: tuple[Condition, ...]
-    ) -> ir.Value:
-        """The descriptor of ``map_`` for a copy of ``tensor``, which is a view of ``argument``, perhaps rebased."""
-        recipe = TensorMapArgument(argument.arg_number, map_, checks)
+    def of(self, tensor: ir.Value, argument: ir.BlockArgument, map_: TensorMap, plan: CopyPlan) -> ir.Value:
+        """The descriptor of the plan's ``map_`` for a copy of ``tensor``, a view of ``argument``, perhaps rebased."""
+        recipe = TensorMapArgument(argument.arg_number, map_, plan.host_checks, plan.spares_descriptors)
         descriptor = self._get(argument, recipe)
         rebase = rebased_by(tensor)
         if rebase is None:
             return descriptor
         made = self._rebased.setdefault(rebase.rebased, {})
         if recipe not in made:
-            made[recipe] = updated_descriptor(rebase, descriptor, map_, len(made))
+            made[recipe] = updated_descriptor(rebase, descriptor, recipe, len(made))
         return made[recipe]
 
     def _get(self, argument: ir.BlockArgument, recipe: TensorMapArgument) -> ir.Value:

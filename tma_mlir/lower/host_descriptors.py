@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlir import ir
-from mlir.dialects import builtin, memref, nvgpu
+from mlir.dialects import arith, builtin, memref, nvgpu
 
+from ..abi.signature import TensorMapArgument
+from ..abi.tensor_maps import PITCH_BYTES
 from ..analysis.host_launches import kernel_operands
 from ..analysis.ir_access import attribute_names, function_inputs
 from ..dialect.plan_attr import read_tensor_map
@@ -29,14 +31,12 @@ def pass_from_host(
     function: ir.Operation, launches: Sequence[ir.Operation], descriptors: Sequence[CreateDescriptorOp]
 ) -> None:
     """Appends descriptor parameters to a kernel and creates what each launch passes for them."""
-    maps = [
-        (ir.BlockArgument(each.tensor).arg_number, each, read_tensor_map(each.map).tensor_map) for each in descriptors
-    ]
-    for _, each, map_ in maps:
-        _check(each, map_)
+    maps = [(ir.BlockArgument(each.tensor).arg_number, each, read_tensor_map(each.map)) for each in descriptors]
+    for _, each, recipe in maps:
+        _check(each, recipe.tensor_map)
     for launch in launches:
         with launch.context, launch.location, ir.InsertionPoint(launch):
-            _extend_launch(launch, [_create(launch, argument, each, map_) for argument, each, map_ in maps])
+            _extend_launch(launch, [_create(launch, argument, each, recipe) for argument, each, recipe in maps])
     _extend_kernel(function, descriptors)
 
 
@@ -57,22 +57,23 @@ def _check(op: CreateDescriptorOp, map_: TensorMap) -> None:
         )
 
 
-def _create(launch: ir.Operation, argument: int, op: CreateDescriptorOp, map_: TensorMap) -> ir.Value:
-    """The descriptor for ``map_`` on the launch's operand, as the pointer the kernel takes."""
+def _create(launch: ir.Operation, argument: int, op: CreateDescriptorOp, recipe: TensorMapArgument) -> ir.Value:
+    """The descriptor of ``recipe`` on the launch's operand, as the pointer the kernel takes."""
     tensor = kernel_operands(launch)[argument]
-    view = _view(tensor, map_)
+    view = _view(tensor, recipe)
     element = str(ir.MemRefType(tensor.type).element_type)
     unranked = memref.cast(ir.Type.parse(f"memref<*x{element}>"), view)
-    box = [constant(each) for each in reversed(map_.box)]
+    box = [constant(each) for each in reversed(recipe.tensor_map.box)]
     descriptor = nvgpu.tma_create_descriptor(op.descriptor.type, unranked, box)
     return builtin.unrealized_conversion_cast([ir.Type.parse("!llvm.ptr")], [descriptor])
 
 
-def _view(tensor: ir.Value, map_: TensorMap) -> ir.Value:
+def _view(tensor: ir.Value, recipe: TensorMapArgument) -> ir.Value:
     """The tensor as the descriptor sees it: its dims and strides, in memref order."""
-    size = map_.element_bytes
+    map_, size = recipe.tensor_map, recipe.tensor_map.element_bytes
+    whole = PITCH_BYTES // size if recipe.spare else 1
     shape = [_number(tensor, each) for each in reversed(map_.dims)]
-    strides = [*(_number(tensor, _elements(each, size)) for each in reversed(map_.strides_bytes)), 1]
+    strides = [*(_rounded(_number(tensor, _elements(each, size)), whole) for each in reversed(map_.strides_bytes)), 1]
     dynamic = ir.ShapedType.get_dynamic_size()
     static_shape = [each if isinstance(each, int) else dynamic for each in shape]
     static_strides = [each if isinstance(each, int) else dynamic for each in strides]
@@ -99,6 +100,13 @@ def _elements(stride_bytes: Expr | int, size: int) -> Expr | int:
 def _number(tensor: ir.Value, expr: Expr | int) -> int | ir.Value:
     value = plan_value(expr, {}, tensor)
     return value if isinstance(value, int) else materialize(value)
+
+
+def _rounded(stride: int | ir.Value, whole: int) -> int | ir.Value:
+    """Up to a multiple of ``whole``, as in ``abi.tensor_maps.evaluated``: the kernel does without such descriptors."""
+    if isinstance(stride, int) or whole == 1:
+        return stride
+    return arith.muli(arith.ceildivui(stride, constant(whole)), constant(whole))
 
 
 def _extend_launch(launch: ir.Operation, descriptors: Sequence[ir.Value]) -> None:

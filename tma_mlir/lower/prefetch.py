@@ -16,6 +16,7 @@ from ..plan.copy_plan import CopyPlan
 from ..plan.enums import Scope
 from .copy_context import coordinate_value, plan_value
 from .descriptors import DescriptorPool
+from .guards import guard_condition
 from .instruction_modes import im2col_offset, load_mode
 from .issue_loops import Index, loop_nest, stepped_start
 from .teams import team, then
@@ -26,11 +27,16 @@ def lower_prefetches(planned: Sequence[tuple[PrefetchAsyncOp, CopyPlan]], pool: 
     for prefetch, plan in planned:
         op = prefetch.operation
         with op.context, op.location, ir.InsertionPoint(op):
-            if prefetch.predicate is None:
-                _issue(prefetch, plan, pool)
-            else:
-                with then(prefetch.predicate):
+            conditions = [] if prefetch.predicate is None else [prefetch.predicate]
+            if plan.guards:
+                offsets = prefetch_offset_values(prefetch)
+                value = functools.partial(plan_value, offsets=offsets, tensor=prefetch.source)
+                conditions.append(guard_condition(value, plan.guards))
+            if conditions:
+                with then(functools.reduce(arith.andi, conditions)):
                     _issue(prefetch, plan, pool)
+            else:
+                _issue(prefetch, plan, pool)
         op.erase()
 
 
@@ -40,7 +46,7 @@ def _issue(prefetch: PrefetchAsyncOp, plan: CopyPlan, pool: DescriptorPool) -> N
     i32 = ir.IntegerType.get_signless(32)
     offsets = prefetch_offset_values(prefetch)
     for group in plan.groups:
-        made = pool.of(prefetch.source, argument, plan.tensor_maps[group.tensor_map], plan.host_checks)
+        made = pool.of(prefetch.source, argument, plan.tensor_maps[group.tensor_map], plan)
         descriptor = builtin.unrealized_conversion_cast([ir.Type.parse("!llvm.ptr")], [made])
         starts = [coordinate_value(each, offsets, prefetch.source) for each in group.coordinates]
 

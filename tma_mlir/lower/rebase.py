@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from mlir import ir
 from mlir.dialects import arith, builtin, llvm, memref, nvvm
 
+from ..abi.signature import TensorMapArgument
+from ..abi.tensor_maps import PITCH_BYTES
 from ..analysis.ir_access import collect, enclosing
 from ..dialect.memrefs import read_memref
 from ..dialect.rebase_op import RebaseTensorOp
@@ -15,7 +17,6 @@ from ..errors import TileError
 from ..hardware import DESCRIPTOR_BYTES
 from ..layout.expr import Expr
 from ..plan.enums import Scope
-from ..plan.tensor_map import TensorMap
 from .copy_context import plan_value
 from .index_builder import add, constant, materialize
 from .inline_ptx import tensormap_copy_and_release, tensormap_replace
@@ -49,8 +50,8 @@ def _rebased_memref(op: RebaseTensorOp) -> ir.Value:
     return memref_at(op.tensor.type, pointer, sizes, strides)
 
 
-def updated_descriptor(op: RebaseTensorOp, template: ir.Value, map_: TensorMap, position: int) -> ir.Value:
-    """The descriptor ``template`` (of ``map_`` on the argument) for the rebased tensor, as a value of the same type.
+def updated_descriptor(op: RebaseTensorOp, template: ir.Value, recipe: TensorMapArgument, position: int) -> ir.Value:
+    """The descriptor ``template`` (``recipe`` on the argument) for the rebased tensor, as a value of the same type.
 
     It lies in the ``position``-th 128 bytes of the scratch memory, and is built right behind ``op``.
     """
@@ -63,7 +64,7 @@ def updated_descriptor(op: RebaseTensorOp, template: ir.Value, map_: TensorMap, 
             f"'tile.rebase_tensor' op needs {needed} bytes of scratch, 128 for each descriptor that copies of its "
             f"result use; found {op.scratch.type}",
         )
-    if map_.im2col is not None:
+    if recipe.tensor_map.im2col is not None:
         raise TileError(
             op.operation.location,
             "'tile.rebase_tensor' op cannot change descriptors of im2col copies: tensormap.replace knows tiles only",
@@ -75,7 +76,7 @@ def updated_descriptor(op: RebaseTensorOp, template: ir.Value, map_: TensorMap, 
         target = element_pointer(op.scratch, 1, 0, DESCRIPTOR_BYTES * position)
         workers = team(op.scope)
         with _first_warp(op.scope, workers):
-            _update(op, template, map_, staging, target, workers)
+            _update(op, template, recipe, staging, target, workers)
         workers.synchronise()
         size = arith.constant(ir.IntegerType.get_signless(32), DESCRIPTOR_BYTES)
         nvvm.fence_proxy_acquire(ir.Attribute.parse("#nvvm.mem_scope<gpu>"), target, size)
@@ -97,7 +98,7 @@ def _first_warp(scope: Scope, workers: Team) -> Iterator[None]:
 
 
 def _update(
-    op: RebaseTensorOp, template: ir.Value, map_: TensorMap, staging: str, target: ir.Value, workers: Team
+    op: RebaseTensorOp, template: ir.Value, recipe: TensorMapArgument, staging: str, target: ir.Value, workers: Team
 ) -> None:
     i32, i64 = (ir.IntegerType.get_signless(bits) for bits in (32, 64))
     all_lanes = arith.constant(i32, -1)
@@ -112,16 +113,21 @@ def _update(
     nvvm.bar_warp_sync(all_lanes)
     address = llvm.ptrtoint(i32, place)
     with then(nvvm.elect_sync(ir.IntegerType.get_signless(1))):
-        _replace_fields(op, map_, address)
+        _replace_fields(op, recipe, address)
     nvvm.bar_warp_sync(all_lanes)
     tensormap_copy_and_release(llvm.addrspacecast(ir.Type.parse("!llvm.ptr<1>"), target), address)
 
 
-def _replace_fields(op: RebaseTensorOp, map_: TensorMap, descriptor: ir.Value) -> None:
+def _replace_fields(op: RebaseTensorOp, recipe: TensorMapArgument, descriptor: ir.Value) -> None:
     i32, i64 = (ir.IntegerType.get_signless(bits) for bits in (32, 64))
+    map_ = recipe.tensor_map
 
     def value(expr: Expr | int) -> ir.Value:
         return materialize(plan_value(expr, {}, op.rebased))
+
+    def pitch(expr: Expr) -> ir.Value:
+        """A descriptor that the kernel does not use, since its pitches are no multiples, still has to be one."""
+        return arith.andi(value(expr), constant(-PITCH_BYTES)) if recipe.spare else value(expr)
 
     base = arith.index_cast(ir.IndexType.get(), op.address)
     start = materialize(add(base, plan_value(map_.base_offset_bytes, {}, op.rebased)))
@@ -133,7 +139,7 @@ def _replace_fields(op: RebaseTensorOp, map_: TensorMap, descriptor: ir.Value) -
             tensormap_replace(descriptor, "global_dim", dimension, arith.index_cast(i32, value(extent)))
     for dimension, stride in enumerate(map_.strides_bytes):
         if isinstance(stride, Expr):
-            tensormap_replace(descriptor, "global_stride", dimension, arith.index_cast(i64, value(stride)))
+            tensormap_replace(descriptor, "global_stride", dimension, arith.index_cast(i64, pitch(stride)))
 
 
 def _staging(op: ir.Operation) -> str:

@@ -32,7 +32,7 @@ def _emit_group(context: CopyContext, plan: CopyPlan, group: IssueGroup, pool: D
             "of a gpu.func (nor a static view of one). Pass the tensor to the kernel and give offsets to the copy",
         )
     map_ = plan.tensor_maps[group.tensor_map]
-    descriptor = pool.of(context.tensor, argument, map_, plan.host_checks)
+    descriptor = pool.of(context.tensor, argument, map_, plan)
     starts = [context.coordinate(each) for each in group.coordinates]
     offset = context.value(group.shared_offset_bytes)
     filter_offsets = [context.value(each) for each in group.im2col_offsets]

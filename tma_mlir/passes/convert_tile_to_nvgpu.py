@@ -129,7 +129,7 @@ def _copy(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:
         workers.leader(issue)
     else:
         assert plan.fallback is not None, "tile-plan-copies refuses guards without a fallback"
-        branch = scf.IfOp(guard_condition(context, plan.guards), has_else=True)
+        branch = scf.IfOp(guard_condition(context.value, plan.guards), has_else=True)
         with ir.InsertionPoint(branch.then_block):
             workers.leader(issue)
             scf.yield_([])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mlir import ir
@@ -23,6 +24,7 @@ from ..plan import CopyPlan, PlanDeclined, Variant, plan_copy, rules
 from ..plan.advice import hints, warnings
 from ..plan.alternatives import alternatives
 from ..plan.copy_request import CopyRequest, Gather
+from ..plan.planner import split_conditions
 from ..plan.text import way_text
 from .chip_option import chip_option, chosen_chip
 from .registry import Pass
@@ -121,7 +123,9 @@ def _planned_prefetch(request: CopyRequest) -> CopyPlan:
     plan = plan_copy(request)
     if plan.guards:
         raise PlanDeclined(tuple(guard.finding for guard in plan.guards))
-    return plan
+    # A tensor without a descriptor is not an error of the launch: nothing is fetched then.
+    checks, guards = split_conditions(plan.host_checks, keep=False)
+    return replace(plan, host_checks=checks, guards=guards)
 
 
 def _cannot_rebase(op: ir.Operation, name: str) -> TileError:

@@ -46,7 +46,9 @@ def _atoms_hint(plan: CopyPlan) -> str | None:
     other."""
     request = plan.request
     swizzle = swizzle_mode(request.shared_swizzle)
-    if plan.variant is not Variant.TMA or request.kind != Tile() or plan.instruction_count < 2:
+    if plan.variant is Variant.EMPTY or request.kind != Tile() or plan.instruction_count == 1:
+        return None
+    if plan.variant.by_threads and request.variant is not Variant.AUTO:
         return None
     if swizzle in (None, Swizzle.NONE):
         return None
@@ -56,10 +58,14 @@ def _atoms_hint(plan: CopyPlan) -> str | None:
         other = plan_copy(replace(request, shared_layout=layout))
     except (PlanDeclined, ValueError):
         return None
-    if other.variant is not Variant.TMA or other.instruction_count >= plan.instruction_count:
+    fewer = plan.variant.by_threads or other.instruction_count < plan.instruction_count
+    if other.variant is not Variant.TMA or not fewer:
         return None
+    now = str(plan.instruction_count)
+    if plan.variant.by_threads:
+        now = copies_text(vector_count(plan.vector_bytes, request), plan.vector_bytes)
     side = "destination" if request.is_load else "source"
     return (
-        f'{count_text(other)} instead of {plan.instruction_count} with {side}_layout = #tile.atoms<"{swizzle.label}">, '
-        "the layout that wgmma and tcgen05 read: a row wider than the swizzle moves by itself"
+        f'{count_text(other)} instead of {now} with {side}_layout = #tile.atoms<"{swizzle.label}">, '
+        "the layout that wgmma and tcgen05 read: a row wider than the swizzle moves in parts, each by itself"
     )

@@ -63,6 +63,8 @@ def check_plan(request: CopyRequest, plan: CopyPlan, symbols: Mapping[str, int] 
 def conditions_hold(plan: CopyPlan, values: Mapping[str, int]) -> bool:
     """Whether all run-time conditions of the plan hold for these symbol values."""
     for condition in (*plan.host_checks, *plan.guards):
+        if condition.or_divisor and evaluate(condition.or_value, values) % condition.or_divisor == 0:
+            continue
         value = evaluate(condition.value, values)
         if value % condition.divisor:
             return False

@@ -77,6 +77,8 @@ class BulkGroup:
 class Condition:
     """``value % divisor == 0`` (when ``divisor`` is set) and ``low <= value <= high`` (where set), unproven so far.
 
+    It is met too where ``or_value`` is a multiple of ``or_divisor`` (0: no such way).
+
     ``finding`` says which rule asks for it. On the host it is checked before launch; in the kernel it selects the
     fallback.
     """
@@ -86,6 +88,14 @@ class Condition:
     divisor: int = 1
     low: int | None = None
     high: int | None = None
+    or_value: Expr | int = 1
+    or_divisor: int = 0
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether the host can decide it before the launch."""
+        values = (self.value, self.or_value)
+        return all(symbol.host for each in values if isinstance(each, Expr) for symbol in each.symbols())
 
 
 @dataclass(frozen=True)
@@ -135,6 +145,11 @@ class CopyPlan:
 
     def __hash__(self) -> int:
         return hash_once(self)
+
+    @property
+    def spares_descriptors(self) -> bool:
+        """Whether the kernel may find that it does not use its descriptors, for a tensor that can have none."""
+        return any(guard.is_of_host for guard in self.guards)
 
     @property
     def instruction_count(self) -> int:

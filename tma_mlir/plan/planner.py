@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ..layout.algebra import LayoutError
@@ -12,7 +12,7 @@ from ..layout.swizzle import Swizzle, effective_swizzle, swizzle_mode, swizzle_p
 from . import rules
 from .bulk import plan_bulk_piece
 from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup, ThreadPlan
-from .copy_request import CopyRequest, Gather, Im2colWalk
+from .copy_request import CopyRequest, Gather, Im2colWalk, Tile
 from .declined import PlanDeclined
 from .descriptor_dims import Dim
 from .enums import Direction, Variant
@@ -328,8 +328,23 @@ def group_conditions(
         if is_store and not dim.low_safe:
             conditions.append(rules.negative_coordinate_on_store(dim.start, index))
     if is_store and not first.high_safe:
-        conditions.append(rules.store_clip_granularity(first.limit * tensor_map.element_bytes))
+        conditions.append(_clip_condition(group, first, tensor_map, request))
     return conditions
+
+
+def _clip_condition(group: IssueGroup, first: Dim, tensor_map: TensorMap, request: CopyRequest) -> Condition:
+    """A store that passes the inner end of the tensor needs rows of whole 16 bytes. Where threads can copy the tiles
+    that stick out, it is enough that this one does not."""
+    clip = rules.store_clip_granularity(first.limit * tensor_map.element_bytes)
+    if clip.finding.status is Status.PROVEN or _fallback(request) is None:
+        return clip
+    reach = first.box + sum((loop.extent - 1) * loop.steps[0] for loop in group.loops)
+    inside = rules.store_inside((first.limit - reach) * first.denominator - first.start)
+    if inside.finding.status is not Status.UNKNOWN:
+        return clip
+    if clip.finding.status is Status.DISPROVEN:
+        return inside
+    return replace(inside, or_value=clip.value, or_divisor=clip.divisor)
 
 
 def finished(
@@ -346,7 +361,8 @@ def finished(
         )
         transaction += sum(g.size_bytes * g.instruction_count for g in bulk_groups)
     alignment = max(128 if piece.maps else 16, swizzle_period_bytes(request.shared_swizzle))
-    guards = tuple(dict.fromkeys(c for c in open_conditions if not _is_host(c)))
+    fallback = _fallback(request) if open_conditions else None
+    checks, guards = split_conditions(open_conditions, keep=fallback is None and bool(piece.maps))
     return CopyPlan(
         Variant.TMA if piece.maps else Variant.BULK,
         request,
@@ -355,16 +371,16 @@ def finished(
         bulk_groups,
         transaction_bytes=transaction,
         shared_alignment_bytes=alignment,
-        host_checks=tuple(dict.fromkeys(c for c in open_conditions if _is_host(c))),
+        host_checks=checks,
         guards=guards,
-        fallback=_fallback(request) if guards else None,
+        fallback=fallback if guards else None,
         findings=tuple({id(c.finding): c.finding for c in conditions}.values()),
     )
 
 
 def _fallback(request: CopyRequest) -> ThreadPlan | None:
     """What the kernel does where a guard fails. A forced variant is not left to one, and not all can be copied so."""
-    if request.variant is not Variant.AUTO:
+    if request.variant is not Variant.AUTO or not isinstance(request.kind, Tile) or request.dtype.packed:
         return None
     try:
         plan = plan_simt(request)
@@ -382,9 +398,22 @@ def _promises(request: CopyRequest) -> list[Condition]:
     return [each for each in asked if each.finding.status is not Status.PROVEN]
 
 
-def _is_host(condition: Condition) -> bool:
-    value = condition.value
-    return not isinstance(value, Expr) or all(symbol.host for symbol in value.symbols())
+_NOT_LEFT_TO_THREADS = frozenset(
+    each.rule_name for each in (rules.global_dimension, rules.global_stride_range, rules.promise_kept)
+)
+"""What is an error of the launch whoever copies: empty or huge tensors, and promises that are not kept."""
+
+
+def split_conditions(
+    conditions: Iterable[Condition], *, keep: bool
+) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
+    """What the host checks before the launch, and what the kernel checks to take another way. ``keep``: the host checks
+    all that it can, since there is no other way."""
+    checks, guards = {}, {}
+    for each in conditions:
+        of_host = each.is_of_host and (keep or each.finding.rule in _NOT_LEFT_TO_THREADS)
+        (checks if of_host else guards)[each] = None
+    return tuple(checks), tuple(guards)
 
 
 _ONE_WAY: dict[Variant, Callable[[CopyRequest], CopyPlan]] = {

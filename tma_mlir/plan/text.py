@@ -100,4 +100,7 @@ def condition_text(condition: Condition) -> str:
         low = "" if condition.low is None else f"{condition.low} <= "
         high = "" if condition.high is None else f" <= {condition.high}"
         tests.append(f"{low}{condition.value}{high}")
-    return f"{' and '.join(tests)} (rule: {condition.finding.rule})"
+    text = " and ".join(tests)
+    if condition.or_divisor:
+        text += f", or {condition.or_value} is a multiple of {condition.or_divisor}"
+    return f"{text} (rule: {condition.finding.rule})"

@@ -174,7 +174,7 @@ def make(
 
     Raises ``DescriptorError`` with all broken rules, before the driver is asked.
     """
-    tensor_map = evaluated(argument.tensor_map, symbols)
+    tensor_map = evaluated(argument, symbols)
     address = pointer + int(tensor_map.base_offset_bytes)  # type: ignore[arg-type]
     found = CACHE.find(tensor_map, address, device.ordinal)
     problems = check_failures(argument.checks, symbols)

@@ -348,7 +348,7 @@ def _descriptor(
         raise SimulationError("arguments", f"tensor map {index} is of argument {wanted.argument}, which is no tensor")
     try:
         failures = check_failures(wanted.checks, symbols)
-        plain = evaluated(wanted.tensor_map, symbols)
+        plain = evaluated(wanted, symbols)
     except KeyError as error:
         raise SimulationError("arguments", f"a tensor map depends on {error}, which no argument gives") from None
     if failures:

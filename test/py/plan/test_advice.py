@@ -58,8 +58,8 @@ def test_one_vector_is_not_a_loop():
 WIDE = [
     ("f32", [32, 64], "128B", 64),
     ("f16", [16, 128], "128B", 32),
-    ("f16", [16, 64], "64B", 32),
-    ("i8", [8, 128], "32B", 32),
+    ("f16", [16, 64], "64B", 0),  # not at all: the second half of a row starts at byte 64
+    ("i8", [8, 128], "32B", 0),
 ]
 
 
@@ -74,7 +74,7 @@ def test_a_swizzled_row_that_is_too_wide_hints_at_atoms(make, element, tile, mod
         promise = f"assume = {{{other}_offsets = [1, {{divisor = 16, min = 0}}]}}"
         tensor = global_type([64, 496], element)
         text = make(tensor, tile, element=element, offsets=[0, "%p"], arguments="%p: index",
-                    attributes=f'{layout}, {promise}, variant = "tma"')  # fmt: skip
+                    attributes=f"{layout}, {promise}")  # fmt: skip
         (planned,) = compiled(text).plans
         return planned.plan
 
@@ -85,7 +85,8 @@ def test_a_swizzled_row_that_is_too_wide_hints_at_atoms(make, element, tile, mod
     assert f"hint: {hint}" in wide.explain()
     # What it says is true.
     better = plan(f'{side}_layout = #tile.atoms<"{mode}">')
-    assert better.instruction_count == int(hint.split()[0]) < instructions
+    assert better.instruction_count == int(hint.split()[0])
+    assert better.instruction_count < wide.instruction_count or wide.variant.by_threads
     assert better.to_dict()["hints"] == []
 
 

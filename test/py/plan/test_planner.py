@@ -145,16 +145,35 @@ def test_a_symbolic_pitch_is_checked_on_the_host():
     assert {check.finding.rule for check in plan.host_checks} == {"global dimension", "global stride range"}
 
 
-def test_a_pitch_without_facts_is_checked_for_alignment():
-    plan = planned(load("f16", (4096, Expr.of(Symbol("K", 1))), (64, 64)), K=512)
+def test_a_pitch_without_facts_is_left_to_the_kernel_unless_tma_is_asked_for():
+    request = load("f16", (4096, Expr.of(Symbol("K", 1))), (64, 64))
+    plan = planned(request, K=512)
+    assert [guard.finding.rule for guard in plan.guards] == ["global stride alignment"]
+    assert plan.spares_descriptors
+    plan = planned(replace(request, variant="tma"), K=512)
     assert "global stride alignment" in {check.finding.rule for check in plan.host_checks}
+    assert not plan.guards
+
+
+def test_a_store_of_odd_rows_is_guarded_by_the_room_behind_it():
+    column = Expr.of(Symbol("column", 0, None, 32, host=False))
+    layout = Layout((64, 50), (52, 1))
+    request = load("f32", (64, 50), (8, 32), (0, column), direction=Direction.STORE, global_layout=layout)
+    plan = planned(request, column=0)
+    (guard,) = plan.guards
+    assert (str(guard.value), guard.low) == ("-column + 18", 0)
+    width = Expr.of(Symbol("N", 1))
+    request = replace(request, global_shape=(64, width), global_layout=Layout((64, width), (52, 1)))
+    (guard,) = planned(request, column=32, N=52).guards
+    assert (str(guard.value), str(guard.or_value), guard.or_divisor) == ("N - column - 32", "4*N", 16)
+    planned(request, column=32, N=64)
 
 
 def test_a_symbolic_inner_stride_is_checked_to_be_one():
     step = Expr.of(Symbol("s"))
     request = replace(load("f16", (256, 256), (64, 64)), global_layout=Layout((256, 256), (256, step)))
     plan = planned(request, s=1)
-    assert [check.finding.rule for check in plan.host_checks] == ["unit stride"]
+    assert [guard.finding.rule for guard in plan.guards] == ["unit stride"]
 
 
 def test_a_descriptor_of_kernel_values_is_refused():

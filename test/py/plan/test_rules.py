@@ -35,6 +35,7 @@ CASES = {
     "coordinate_range": ((-1, 0, False), (1 << 31, 0, True)),
     "negative_coordinate_on_store": ((0, 1), (-4, 1)),
     "store_clip_granularity": (128, 120),
+    "store_inside": (0, -1),
     "shared_address_alignment": (384, 144),
     "shared_base_alignment": (None, 64),
     "swizzle_phase": ((1024, 1024), (128, 1024)),

@@ -11,6 +11,11 @@ from .answers import Answer, Value, holds, multiple, rule, within
 
 INT32 = 1 << 31
 
+_BOX_REMEDY = (
+    "Start slices of the tile at multiples of 128 bytes; give it rows of such multiples, or of a swizzle's width as "
+    "#tile.atoms."
+)
+
 
 @rule
 def common_pieces(problem: str) -> Answer:
@@ -66,9 +71,17 @@ def store_clip_granularity(inner_dimension_bytes: Value) -> Answer:
 
 
 @rule
+def store_inside(room: Value) -> Answer:
+    """A store whose rows end at any byte does not pass the tensor's inner end (HW, execution rule 3); threads copy the
+    tiles that do. Asked instead of ``store_clip_granularity`` where they can. ``room``: elements left behind the tile.
+    """
+    return within(room, 0, None, "room behind the tile is", "", "Keep the region inside the tensor, with in_bounds.")
+
+
+@rule
 def shared_address_alignment(offset_bytes: Value) -> Answer:
     """Each box lands at a multiple of 128 bytes of shared memory (HW, execution rule 5)."""
-    return multiple(offset_bytes, 128, "box at shared byte", " B", "Align the slice to 128 bytes.")
+    return multiple(offset_bytes, 128, "box at shared byte", " B", _BOX_REMEDY)
 
 
 @rule
