@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ..layout.algebra import LayoutError
-from ..layout.expr import Expr
+from ..layout.expr import Expr, exact_div, known_divisor
 from ..layout.swizzle import Swizzle, effective_swizzle, swizzle_mode, swizzle_period_bytes
 from . import rules
 from .bulk import plan_bulk_piece
@@ -339,7 +339,10 @@ def _clip_condition(group: IssueGroup, first: Dim, tensor_map: TensorMap, reques
     if clip.finding.status is Status.PROVEN or _fallback(request) is None:
         return clip
     reach = first.box + sum((loop.extent - 1) * loop.steps[0] for loop in group.loops)
-    inside = rules.store_inside((first.limit - reach) * first.denominator - first.start)
+    room = (first.limit - reach) * first.denominator - first.start
+    if known_divisor(room) % first.denominator == 0:
+        room = exact_div(room, first.denominator)
+    inside = rules.store_inside(room)
     if inside.finding.status is not Status.UNKNOWN:
         return clip
     if clip.finding.status is Status.DISPROVEN:

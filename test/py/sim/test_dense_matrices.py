@@ -97,7 +97,7 @@ def test_padded_matrices_use_tma_for_all_tiles_that_it_can_store(make, element, 
         strides = f"[{pitch}, 1]" if extents == "static" else "[?, 1]"
         if tuple(shape) not in kernels:
             kernels[tuple(shape)] = compiled(make, global_type(shape, element, strides), element)
-        lowered, signature, plan = kernels[tuple(shape)]
+        lowered, signature, _ = kernels[tuple(shape)]
         memory = np.arange(ROWS * pitch).reshape(ROWS, pitch).astype(dtype(element).numpy)
         check = check_load if make is load else check_store
         for column in (0, 32):

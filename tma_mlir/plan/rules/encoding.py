@@ -45,7 +45,7 @@ def promise_kept(symbol: Symbol) -> Answer:
 @rule
 def rank(count: int) -> Answer:
     """A tensor map has 1 to 5 dimensions (HW, encoding)."""
-    return holds(1 <= count <= MAX_RANK, f"{count} dimensions", f"1..{MAX_RANK}", "Merge or drop dimensions.")
+    return holds(1 <= count <= MAX_RANK, f"{count} dimensions", f"1..{MAX_RANK}", "Merge dimensions, or copy in parts.")
 
 
 @rule
@@ -71,20 +71,21 @@ def global_address_alignment(address_bytes: Value, known_alignment: int) -> Answ
     """
     if known_alignment % 16:
         found = f"base known to be aligned to {known_alignment} B"
-        return holds(False, found, "16 B", "State the base's alignment.")
-    return multiple(address_bytes, 16, "tensor starts at byte", " B", "Start it at a 16-byte boundary.")
+        return holds(False, found, "16 B", "State that it is aligned to 16 bytes.")
+    return multiple(address_bytes, 16, "tensor starts at byte", " B", "Start it at a multiple of 16 bytes.")
 
 
 @rule
 def global_dimension(extent: Value, index: int) -> Answer:
     """Each global dimension has 1 to 2^32 elements (HW, encoding)."""
-    return within(extent, 1, 1 << 32, f"dimension {index} has", " elements", "Split the tensor.")
+    remedy = "Skip the copy where the tensor is empty." if extent == 0 else "Copy from a view of fewer elements."
+    return within(extent, 1, 1 << 32, f"dimension {index} has", " elements", remedy)
 
 
 @rule
 def global_stride_alignment(stride_bytes: Value, index: int) -> Answer:
     """Strides of dimensions 1 and up are multiples of 16 bytes (HW, encoding)."""
-    remedy = "Pad the pitch to a multiple of 16 bytes."
+    remedy = "Pad the pitch to a multiple of 16 bytes, and say it with assume where it is dynamic."
     if isinstance(stride_bytes, int) and stride_bytes % 16:
         remedy = f"Pad the pitch to {-(-stride_bytes // 16) * 16} B."
     return multiple(stride_bytes, 16, f"stride {index} is", " B", remedy)
@@ -93,7 +94,7 @@ def global_stride_alignment(stride_bytes: Value, index: int) -> Answer:
 @rule
 def global_stride_range(stride_bytes: Value, index: int) -> Answer:
     """Strides are below 2^40 bytes (HW, encoding). They may overlap, be zero, and need not grow."""
-    return within(stride_bytes, 0, MAX_STRIDE_BYTES, f"stride {index} is", " B", "Split the tensor.")
+    return within(stride_bytes, 0, MAX_STRIDE_BYTES, f"stride {index} is", " B", "Copy from a view of its own.")
 
 
 @rule
@@ -141,7 +142,7 @@ def unit_stride(step_bytes: Value, element_bytes: int) -> Answer:
 @rule
 def element_stride(step: int, index: int) -> Answer:
     """Traversal strides are 1 to 8; entry 0 has no effect without interleave but is in range too (HW, encoding)."""
-    return holds(1 <= step <= 8, f"element stride {index} is {step}", "1..8", "Change the strides.")
+    return holds(1 <= step <= 8, f"element stride {index} is {step}", "1..8", "Take steps of 1 to 8.")
 
 
 @rule
@@ -161,7 +162,7 @@ def swizzle_inner_box(size_bytes: int, swizzle: Swizzle) -> Answer:
         not span or size_bytes <= span,
         f"inner box of {size_bytes} B with swizzle {swizzle.label}",
         f"at most {span} B",
-        "Split the rows.",
+        f"Copy {span} B of a row at a time.",
     )
 
 

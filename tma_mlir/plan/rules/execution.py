@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 from ...chips import CHIPS, Feature, chip_has, chips_with
 from ...hardware import REDUCTIONS
+from ...layout.expr import congruence
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import Swizzle, swizzle_mode
 from ..findings import Status
 from .answers import Answer, Value, holds, multiple, rule, within
 
 INT32 = 1 << 31
+
+
+def _start_remedy(start_bytes: Value) -> str:
+    if isinstance(start_bytes, int):
+        return f"Start at byte {start_bytes // 16 * 16} or {-(-start_bytes // 16) * 16}."
+    modulus, residue = congruence(start_bytes)
+    if residue % math.gcd(modulus, 16):
+        return "Start at multiples of 16 bytes."
+    return "Where it is one, say its divisor with assume. Otherwise start at multiples of 16 bytes."
+
 
 _BOX_REMEDY = (
     "Start slices of the tile at multiples of 128 bytes; give it rows of such multiples, or of a swizzle's width as "
@@ -20,7 +33,8 @@ _BOX_REMEDY = (
 @rule
 def common_pieces(problem: str) -> Answer:
     """Both layouts cut the copy into pieces that nest, so that each moves by constant strides (planner)."""
-    return holds(not problem, problem, "layouts whose tiles nest", "Align the region to the tiles.")
+    remedy = "Let the region begin and end where tiles do, in both layouts."
+    return holds(not problem, problem, "layouts whose tiles nest", remedy)
 
 
 @rule
@@ -36,13 +50,14 @@ def start_coordinate_alignment(start_bytes: Value) -> Answer:
 
     Otherwise the kernel dies with "illegal instruction"; no encode-time check sees it.
     """
-    return multiple(start_bytes, 16, "innermost start at byte", " B", "Start rows at 16-byte steps.")
+    return multiple(start_bytes, 16, "innermost start at byte", " B", _start_remedy(start_bytes))
 
 
 @rule
 def coordinate_range(start: Value, index: int, promised: bool) -> Answer:
     """Coordinates are 32-bit signed (PTX ISA, cp.async.bulk.tensor); of an unknown one the caller may promise it."""
-    answer = within(start, -INT32, INT32 - 1, f"start {index} is", "", "Split the tensor.")
+    remedy = "Give the kernel a view of the tensor that begins nearer to the region."
+    answer = within(start, -INT32, INT32 - 1, f"start {index} is", "", remedy)
     if promised and answer.status is Status.UNKNOWN:
         return holds(True, f"start {index} is {start}, promised to fit", answer.needed, "")
     return answer
@@ -52,6 +67,8 @@ def coordinate_range(start: Value, index: int, promised: bool) -> Answer:
 def negative_coordinate_on_store(start: Value, index: int) -> Answer:
     """A store or reduction never starts below 0 in any dimension: that kills the kernel (HW, execution rule 2)."""
     remedy = "Crop the region at the tensor's start."
+    if not isinstance(start, int):
+        remedy = "Where it is never negative, say so with assume: {min = 0}. Otherwise crop the region."
     return within(start, 0, None, f"start {index} is", "", remedy)
 
 
@@ -66,7 +83,7 @@ def store_clip_granularity(inner_dimension_bytes: Value) -> Answer:
         16,
         "a store passes the end of rows of",
         " B",
-        "Keep the region inside the tensor.",
+        "Keep the region inside the tensor, with in_bounds, or pad the rows to a multiple of 16 bytes.",
     )
 
 
@@ -108,11 +125,12 @@ def reduction_supported(operation: str | None, data_type_name: str) -> Answer:
     """The reduction exists for the type; all others die with "illegal instruction" (HW, execution rule 9)."""
     legal = REDUCTIONS.get(data_type_name, frozenset())
     needed = ", ".join(sorted(legal)) or "no reduction exists for this type"
+    remedy = f"Reduce with {' or '.join(sorted(legal))}, or in registers." if legal else "Reduce in registers."
     return holds(
         operation is None or operation in legal,
         f"{operation} on {data_type_name}",
         needed,
-        "Reduce in registers.",
+        remedy,
     )
 
 

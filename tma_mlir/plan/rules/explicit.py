@@ -9,14 +9,15 @@ from .answers import Answer, Value, holds, rule
 @rule
 def descriptor_given(given: bool) -> Answer:
     """``tma_explicit`` plans the descriptor it is given, and none otherwise."""
-    return holds(given, "no descriptor", "box, dims, strides and starts", "Describe it.")
+    return holds(given, "no descriptor", "box, dims, strides and starts", "Describe it with 'explicit'.")
 
 
 @rule
 def equal_ranks(counts: tuple[int, ...]) -> Answer:
     """Box, dims, strides and starts have one entry per dimension."""
     found = f"{'/'.join(map(str, counts))} entries in box/dims/strides/starts"
-    return holds(len(set(counts)) == 1 and counts[0] > 0, found, "one per dimension", "Complete them.")
+    ok = len(set(counts)) == 1 and counts[0] > 0
+    return holds(ok, found, "one per dimension", "Give each dimension one of each.")
 
 
 @rule
@@ -25,7 +26,10 @@ def same_movement(described: tuple[tuple, ...], asked: tuple[tuple, ...]) -> Ans
 
     Both are (extent, global bytes, shared bytes), innermost first.
     """
-    return holds(described == asked, _steps_text(described), _steps_text(asked), "Change the box or the layout.")
+    return holds(described == asked, _steps_text(described), _steps_text(asked), _MOVEMENT)
+
+
+_MOVEMENT = "Make the box the sizes of the copy, its dimensions in the order of the tile."
 
 
 def _steps_text(steps: tuple[tuple, ...]) -> str:
@@ -51,4 +55,4 @@ def same_end(exact: bool) -> Answer:
 def same_swizzle(described: Swizzle, asked: Swizzle | None) -> Answer:
     """The descriptor swizzles as the shared tile does."""
     needed = "the tile's swizzle" if asked is None else asked.label
-    return holds(described is asked, f"swizzle {described.label}", needed, "Make them equal.")
+    return holds(described is asked, f"swizzle {described.label}", needed, f"Use {needed}.")

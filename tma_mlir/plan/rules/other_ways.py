@@ -6,11 +6,14 @@ from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import ADDRESS_SWIZZLES, Swizzle
 from .answers import Answer, Value, holds, multiple, rule
 
+_TENSOR_MAP = 'Use variant = "tma".'
+
 
 @rule
 def bulk_size(size_bytes: int) -> Answer:
     """A ``cp.async.bulk`` moves a multiple of 16 bytes (PTX ISA)."""
-    return holds(size_bytes % 16 == 0, f"contiguous run of {size_bytes} B", "a multiple of 16 B", "Pad the run.")
+    remedy = f"Copy {-(-size_bytes // 16) * 16} B at a time."
+    return holds(size_bytes % 16 == 0, f"contiguous run of {size_bytes} B", "a multiple of 16 B", remedy)
 
 
 @rule
@@ -19,7 +22,7 @@ def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str)
 
     The offset is from a base aligned to ``known_alignment`` bytes.
     """
-    remedy = "Start at a 16-byte boundary."
+    remedy = "Make it a multiple of 16 bytes."
     if known_alignment % 16:
         return multiple(known_alignment, 16, f"{what} base aligned to", " B", remedy)
     return multiple(offset_bytes, 16, f"{what} byte", " B", remedy)
@@ -29,14 +32,14 @@ def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str)
 def unswizzled(swizzle: Swizzle | None) -> Answer:
     """A bulk copy without a tensor map does not swizzle (PTX ISA, cp.async.bulk)."""
     found = f"swizzle {'of another kind' if swizzle is None else swizzle.label}"
-    return holds(swizzle is Swizzle.NONE, found, "none", "Use a tensor map.")
+    return holds(swizzle is Swizzle.NONE, found, "none", _TENSOR_MAP)
 
 
 @rule
 def known_step(step_bytes: Value) -> Answer:
     """Loops of bulk copies have constant strides (a limit of this planner, not of the hardware)."""
     ok = isinstance(step_bytes, int)
-    return holds(ok, f"stride {step_bytes} B", "a constant", "Use a tensor map.")
+    return holds(ok, f"stride {step_bytes} B", "a constant", _TENSOR_MAP)
 
 
 @rule
@@ -48,35 +51,38 @@ def plain_copy(reduction: str | None, multicast: bool, cta_group: int, rounds: b
     wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
     wanted.append("rounding to tf32" * rounds)
     found = ", ".join(filter(None, wanted))
-    return holds(not found, found or "a plain copy", "a plain copy", "Use a tensor map.")
+    return holds(not found, found or "a plain copy", "a plain copy", _TENSOR_MAP)
 
 
 @rule
 def swizzle_pattern_known(swizzle: AddressSwizzle | Swizzle | None) -> Answer:
     """Threads compute swizzled addresses themselves, so the pattern is a known address XOR."""
     ok = not isinstance(swizzle, Swizzle) or swizzle is Swizzle.NONE or swizzle in ADDRESS_SWIZZLES
-    return holds(ok, f"swizzle {swizzle!r}", "a known address XOR", "Use a tensor map.")
+    return holds(ok, f"swizzle {swizzle!r}", "a known address XOR", _TENSOR_MAP)
 
 
 @rule
 def cp_async_direction(is_load: bool) -> Answer:
     """``cp.async`` copies from global to shared memory only (PTX ISA)."""
-    return holds(is_load, "a store" if not is_load else "a load", "a load", "Use plain stores.")
+    return holds(is_load, "a store" if not is_load else "a load", "a load", 'Use variant = "simt".')
 
 
 @rule
 def cp_async_size(width_bytes: int) -> Answer:
     """``cp.async`` copies 4, 8 or 16 bytes (PTX ISA)."""
-    return holds(width_bytes in (4, 8, 16), f"vectors of {width_bytes} B", "4, 8 or 16 B", "Align the rows.")
+    remedy = 'Use variant = "simt", or rows and starts of multiples of 4 bytes.'
+    return holds(width_bytes in (4, 8, 16), f"vectors of {width_bytes} B", "4, 8 or 16 B", remedy)
 
 
 @rule
 def cp_async_fill(is_zero: bool) -> Answer:
     """``cp.async`` fills with zeros only (PTX ISA, src-size)."""
-    return holds(is_zero, "zero fill" if is_zero else "NaN fill", "zero fill", "Fill with zero.")
+    remedy = 'Fill with zero, or use variant = "simt".'
+    return holds(is_zero, "zero fill" if is_zero else "NaN fill", "zero fill", remedy)
 
 
 @rule
 def inside_tensor(proven: bool) -> Answer:
     """A copy without a tensor map neither fills nor clips: its region lies inside the tensor."""
-    return holds(proven, "a region that may leave the tensor", "a region inside", "State in_bounds.")
+    remedy = "Say in_bounds where it does, or use another variant."
+    return holds(proven, "a region that may leave the tensor", "a region inside", remedy)

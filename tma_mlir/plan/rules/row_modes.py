@@ -74,7 +74,8 @@ def im2col_rank(rank: int) -> Answer:
 def im2col_corner_range(corner: int, rank: int, name: str) -> Answer:
     """Corners have 16, 8 or 5 signed bits at rank 3, 4, 5 (driver API); 16 in the wide modes."""
     half = 1 << (CORNER_BITS.get(rank, 16) - 1)
-    return within(corner, -half, half - 1, f"{name} corner", "", "Split the convolution.")
+    remedy = f"Use a corner from {-half} to {half - 1}, and copy the rest by itself."
+    return within(corner, -half, half - 1, f"{name} corner", "", remedy)
 
 
 @rule
@@ -84,7 +85,7 @@ def im2col_bounding_box(extent: Value, lower: int, upper: int, index: int) -> An
     of 2**32 counts as nothing (measured on an H200)."""
     end = (extent + upper + (1 << 31)) % (1 << 32) - (1 << 31) if isinstance(extent, int) else extent + upper
     what = f"bounding box of dimension {index} has"
-    return within(end - lower, 1, None, what, " pixels", "Move the corners apart.")
+    return within(end - lower, 1, None, what, " pixels", "Move the upper corner up or the lower one down.")
 
 
 @rule
@@ -103,7 +104,8 @@ def im2col_pixels(count: int) -> Answer:
 def im2col_offset_range(offset: Value, rank: int) -> Answer:
     """Filter offsets are unsigned, of 16, 8 or 5 bits at rank 3, 4, 5 (PTX ISA); of an unknown one it is promised."""
     most = (1 << CORNER_BITS.get(rank, 16)) - 1
-    answer = within(offset, 0, most, "filter offset", "", "Shift the corners instead.")
+    remedy = f"Use 0 to {most}, and shift the corners and the start by the rest."
+    answer = within(offset, 0, most, "filter offset", "", remedy)
     return _promised(answer)
 
 
@@ -145,7 +147,7 @@ def im2col_wide_supported(chip: str, form: Feature = Feature.IM2COL_W) -> Answer
 def im2col_wide_swizzle(swizzle: Swizzle) -> Answer:
     """The wide modes need a swizzle of 64 B or more, and not the one that flips 8 bytes (driver API, PTX ISA)."""
     ok = swizzle in (Swizzle.B64, Swizzle.B128, Swizzle.B128_ATOM_32B, Swizzle.B128_ATOM_64B)
-    return holds(ok, f"swizzle {swizzle.label}", "64B or 128B", "Swizzle the tile.")
+    return holds(ok, f"swizzle {swizzle.label}", "64B or 128B", 'Use #tile.swizzle<"128B">.')
 
 
 @rule
