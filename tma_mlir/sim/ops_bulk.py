@@ -23,7 +23,9 @@ from .memory import Site, resolve
 from .ops_barrier import barrier_at, shared_place
 from .program import Instruction
 from .repeats import check_repeats
+from .shadow import SharedShadow
 from .transfer import AsyncGroups, Transfer, launch
+from .units import unit_shift
 
 
 def _check_bulk(size: int, addresses: list[int], what: str, location: str) -> None:
@@ -190,6 +192,7 @@ def _copy_async(i: Instruction, c: Compiler) -> Step:
     def run(r, w):
         groups = _async_copies(w)
         transfer = Transfer(0, "cp.async", i.location, w, 0, size, lambda: None, done=True)
+        targets: dict[SharedShadow, list[int]] = {}
         for _, (to, start, *count) in lanes_of(
             w, [r[v] for v in (target, source, *([] if actual is None else [actual]))]
         ):
@@ -212,11 +215,12 @@ def _copy_async(i: Instruction, c: Compiler) -> Step:
                         generic=True,
                     )
             window[taken:size] = 0
-            shadow = cta.shared.shadow
-            if shadow is not None:
-                units = shadow.units.interval(offset, size)
-                shadow.check_async(w, units, i.location, "cp.async", writes=True, generic=True)
-                shadow.async_write(w, units, groups.component, groups.current, transfer, groups, generic=True)
+            if cta.shared.shadow is not None:
+                targets.setdefault(cta.shared.shadow, []).append(offset)
+        for shadow, offsets in targets.items():
+            units = shadow.units.places(np.array(offsets), size, unit_shift(size)).reshape(-1)
+            shadow.check_async(w, units, i.location, "cp.async", writes=True, generic=True)
+            shadow.async_write(w, units, groups.component, groups.current, transfer, groups, generic=True)
 
     return run
 
