@@ -9,7 +9,7 @@ import pytest
 
 import tma_mlir.testing
 from support import copy_kernels
-from support.sim_kernels import kernel, run, shared, signature
+from support.sim_kernels import kernel, run, shared, signature, tensor_map
 from tma_mlir.compile.compiler import compile_file, compile_text
 from tma_mlir.sim.errors import SimulationError
 
@@ -389,6 +389,62 @@ def test_memory_of_an_mbarrier():
     assert result("gpu.barrier", f"gpu.barrier\n {use}") == {"barrier overwritten"}
     assert result("gpu.barrier", f"gpu.barrier\n {beside}") == {"ok"}, "the next eight bytes"
     assert result("gpu.barrier", f"{inval}\n gpu.barrier\n {use}") == {"ok"}
+
+
+TENSOR_STORE = "nvvm.cp.async.bulk.tensor.global.shared.cta %map, %sq, box[%zero, %row] : !llvm.ptr, !llvm.ptr<3>"
+TENSOR_ADD = (
+    "nvvm.cp.async.bulk.tensor.reduce %map, %sq, box[%zero, %row] {redKind = #nvvm.tma_redux_kind<add>} "
+    ": !llvm.ptr, !llvm.ptr<3>"
+)
+LOAD_INTO_TILE = """%v = memref.load %a0[%c1, %c1] : memref<8x64xi32>
+        memref.store %v, %s[%c0, %c0] : memref<4x64xi32, 3>"""
+ATOMIC_ADD = "%old = memref.atomic_rmw addi %one, %a0[%c1, %c1] : (i32, memref<8x64xi32>) -> i32"
+
+
+@pytest.mark.parametrize(
+    ("copy", "row", "after", "kinds"),
+    [
+        (TENSOR_STORE, "%four", "", {"ok"}),
+        (TENSOR_STORE, "%two", "", {"store not complete"}),
+        (TENSOR_ADD, "%two", "", {"ok"}),
+        (TENSOR_ADD, "%zero", ATOMIC_ADD, {"ok"}),
+        (TENSOR_STORE, "%four", ATOMIC_ADD, {"store not complete"}),
+        (TENSOR_ADD, "%zero", LOAD_INTO_TILE, {"store not complete"}),
+    ],
+    ids=["apart", "overlap", "reductions", "reduction and atomics", "store and atomics", "reduction and load"],
+)
+def test_tensor_stores_of_two_blocks(copy, row, after, kinds):
+    """Each block stores (or adds) a box of 4 rows at row ``row`` times its number, and does not wait for its bytes."""
+    body = f"""{CONSTANTS}
+      %zero = arith.constant 0 : i32
+      %four = arith.constant 4 : i32
+      %row = arith.muli %bi, {row} : i32
+      %s = memref.get_global @s : memref<4x64xi32, 3>
+      %sp = memref.extract_aligned_pointer_as_index %s : memref<4x64xi32, 3> -> index
+      %si = arith.index_cast %sp : index to i32
+      %sq = llvm.inttoptr %si : i32 to !llvm.ptr<3>
+      %c4 = arith.constant 4 : index
+      scf.for %r = %c0 to %c4 step %c1 {{
+        memref.store %bi, %s[%r, %t] : memref<4x64xi32, 3>
+      }}
+      {PROXY_FENCE}
+      gpu.barrier
+      scf.if %is0 {{
+        {copy}
+        {COMMIT}
+        nvvm.cp.async.bulk.wait_group 0 {{read}}
+        {after}
+      }}"""
+    text = kernel(body, "%map: !llvm.ptr, %a0: memref<8x64xi32>", shared("s", "4x64xi32"), threads=64)
+    sign = signature([("i32", (8, 64))], [(0, tensor_map(8, 64, (4, 64), "INT32"))])
+    found = set()
+    for seed in SCHEDULES:
+        try:
+            run(text, sign, [np.zeros((8, 64), np.int32)], seed, grid=(2, 1, 1))
+            found.add("ok")
+        except SimulationError as error:
+            found.add(error.kind)
+    assert found == kinds
 
 
 # Copies that the compiler makes ------------------------------------------------------------------------------------
