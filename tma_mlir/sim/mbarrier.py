@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from .clock import Clock
 from .errors import Note, SimulationError
+from .names import short, source_name
 
 if TYPE_CHECKING:
     from .machine import Cta, Warp
@@ -48,6 +49,14 @@ class Late:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a barrier, or the group it is one of, was created: ``address`` of the first. ``location`` may be empty."""
+
+    location: str
+    address: int
+
+
+@dataclass(frozen=True)
 class LastWait:
     """A warp's latest successful wait on a barrier. Not ``fresh``: it already knew of every completed phase, so the
     wait passed on an old one."""
@@ -69,7 +78,7 @@ class MBarrier:
     """One barrier at shared address ``address`` of ``cta``. ``component`` is its place in clocks; ``phase`` counts
     completed phases, so the current parity is ``phase & 1``."""
 
-    def __init__(self, cta: Cta, address: int, count: int, w: Warp, location: str):
+    def __init__(self, cta: Cta, address: int, count: int, w: Warp, location: str, origin: Origin):
         self.cta = cta
         self.address = address
         self.count = count
@@ -79,6 +88,7 @@ class MBarrier:
         self.component = cta.cluster.new_component()
         self.inits = [(w, w.epoch)]
         self.init_location = location
+        self.origin = origin
         self.used = False
         self.last_transfer: tuple[Transfer | None, int] = (None, 0)
         self.arriving = Clock(w.clock.seen.size)
@@ -87,8 +97,21 @@ class MBarrier:
         self.previous: PhaseLog | None = None
 
     def name(self) -> str:
-        label = f"mbarrier {self.cta.shared_symbol(self.address)}"
+        label = f"mbarrier {self._label()}"
         return label if self.cta.cluster.size == 1 else f"{label} of CTA {self.cta.rank} of the cluster"
+
+    def _label(self) -> str:
+        symbol = self.cta.shared_symbol(self.address)
+        created = self.origin.location
+        if not created:
+            return symbol
+        index = (self.address - self.origin.address) // 8
+        group = sum(b.origin == self.origin for b in self.cta.barriers.values())
+        name = source_name(created)
+        at = f"created at {short(created)}"
+        if name is not None:
+            return f"{name}[{index}] ({at})" if group > 1 else f"{name} ({at})"
+        return f"{symbol} (number {index} of {group} {at})" if group > 1 else f"{symbol} ({at})"
 
     def state(self) -> str:
         """One line for reports: phase, pending arrivals and bytes."""
@@ -259,7 +282,7 @@ class MBarrier:
         return tuple(("arrival in this phase", place) for place in self.log.arrivals[-3:])
 
 
-def init_barrier(w: Warp, cta: Cta, address: int, count: int, location: str) -> None:
+def init_barrier(w: Warp, cta: Cta, address: int, count: int, location: str, origin: Origin) -> None:
     """mbarrier.init. Initialising a live barrier again is an error."""
     _check_place(cta, address, location)
     if not 1 <= count <= MAX_COUNT:
@@ -279,7 +302,7 @@ def init_barrier(w: Warp, cta: Cta, address: int, count: int, location: str) -> 
         )
     if cta.shared.shadow is not None:
         cta.shared.shadow.barrier_made(w, address, location)
-    cta.barriers[address] = MBarrier(cta, address, count, w, location)
+    cta.barriers[address] = MBarrier(cta, address, count, w, location, origin)
 
 
 def invalidate_barrier(w: Warp, cta: Cta, address: int, location: str) -> None:

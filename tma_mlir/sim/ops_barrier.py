@@ -10,7 +10,7 @@ from .compile import NOT_YET, Compiler, Step, Waiter, operation, waiting
 from .convergence import ALIGNED, ALL_LANES, converged
 from .errors import SimulationError, UnsupportedError
 from .machine import Cta, Front, NamedBarrier, Wait, Warp
-from .mbarrier import MBarrier, find_barrier, init_barrier, invalidate_barrier
+from .mbarrier import MBarrier, Origin, find_barrier, init_barrier, invalidate_barrier
 from .memory import RANK_SHIFT, SHARED_WINDOW
 from .program import Instruction
 
@@ -60,14 +60,31 @@ def predicated(i: Instruction, predicate: int | None, step: Step) -> Step:
     return run
 
 
+def _origin(i: Instruction, c: Compiler, address: int) -> tuple[str, int | None]:
+    """Where the barrier at ``address`` was created: the place of the pointer that the operation's own steps start from,
+    and its register. Empty and None if there is none."""
+    value: int | None = address
+    while value is not None:
+        source = c.definitions.get(value)
+        if source is None or not source.name.startswith("llvm."):
+            break
+        if source.location and source.location != i.location:
+            return source.location, value
+        value = source.operands[0] if source.operands else None
+    return "", None
+
+
 @operation("nvvm.mbarrier.init")
 def _init(i: Instruction, c: Compiler) -> Step:
     address, count = i.operands[:2]
+    created, base = _origin(i, c, address)
 
     def run(r, w):
         for where, number, _ in grouped(w, r[address], r[count]):
             cta, offset = shared_place(w, where, i.location)
-            init_barrier(w, cta, offset, number, i.location)
+            start = r[base] if base is not None else where
+            origin = Origin(created, start if isinstance(start, int) else where)
+            init_barrier(w, cta, offset, number, i.location, origin)
 
     return predicated(i, i.operands[2] if len(i.operands) > 2 else None, run)
 

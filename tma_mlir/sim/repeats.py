@@ -26,7 +26,8 @@ def check_repeats(w: Warp, issues: list[tuple[int, list[int]]], what: str, reduc
         key = (location, w.cta.rank, tuple(operands))
         before = w.cluster.issued.get(key)
         if before is not None and before[0] is not w and not w.clock.knows(before[0].component, before[1]):
-            both = f"warps {before[0].number} and {w.number} of CTA {w.cta.block_id}"
+            first, second = sorted((before[0].number, w.number))
+            both = f"warps {first} and {second} of CTA {w.cta.block_id}"
             _report(w, both, 2, what, reduction, location)
         w.cluster.issued[key] = (w, w.epoch)
 
