@@ -90,6 +90,11 @@ class MBarrier:
         self.init_location = location
         self.origin = origin
         self.used = False
+        self.waited = False
+        self.threads: dict[Warp, int] = {}
+        """Most threads of each warp that arrived in one phase."""
+        self.arrivals: dict[str, None] = {}
+        """Places of arrivals in any phase."""
         self.last_transfer: tuple[Transfer | None, int] = (None, 0)
         self.arriving = Clock(w.clock.seen.size)
         self.released = Clock(w.clock.seen.size)
@@ -142,6 +147,8 @@ class MBarrier:
         self.pending -= count
         self.log.arrivals.append(location)
         self.log.arrived[w] += count
+        self.arrivals[location] = None
+        self.threads[w] = max(self.threads.get(w, 0), self.log.arrived[w])
         self._settle(location)
 
     def drop(self, w: Warp, count: int, location: str, expect: int = 0) -> None:

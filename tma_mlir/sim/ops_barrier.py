@@ -165,6 +165,7 @@ def _wait_all(w: Warp, front: Front, addresses: Any, parities: Any, location: st
     barriers = [(barrier_at(w, a, location), p) for a, p in sorted(waits)]
     for barrier, parity in barriers:
         barrier.check_visible(w, location)
+        barrier.waited = True
         if not barrier.passes(parity):
             front.waiting = Wait(f"{barrier.name()} for parity {parity}", location, barrier, parity)
             return False

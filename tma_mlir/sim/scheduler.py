@@ -17,6 +17,7 @@ from .machine import Cluster, Machine, Warp
 from .occupancy import resident_clusters
 from .progress import Progress
 from .report import deadlock, exit_during_transfer, too_few_resident
+from .suspects import with_suspects
 from .transfer import finish
 
 QUANTUM = 4_000
@@ -67,7 +68,7 @@ class _Grid:
                 except SimulationError as error:
                     read = _first_read(cluster)
                     if read is None or error.kind not in GARBAGE_FAULTS:
-                        raise
+                        raise with_suspects(error, cluster) from error
                     raise read.error() from error
                 if not cluster.live:
                     self._end(cluster)

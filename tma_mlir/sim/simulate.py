@@ -214,7 +214,7 @@ def simulate(
     with np.errstate(all="ignore"):
         run_grid(machine, prepare, progress)
     _report_elections(machine)
-    if machine.bulk_waits and not machine.bulk_stores:
+    if machine.bulk_waits and not machine.bulk_stores and not kernel.threads_store:
         machine.warn(
             "nothing stored",
             "the kernel waits for bulk groups, but no thread issued a bulk store: is the store still in the lowered "
