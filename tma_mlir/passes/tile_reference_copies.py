@@ -18,7 +18,7 @@ from ..analysis.global_views import viewed_argument
 from ..analysis.ir_access import collect, copies_in
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..chips import DEFAULT_CHIP
-from ..dialect.copy_modes import mode_of
+from ..dialect.copy_modes import IM2COL, mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.rebase_op import RebaseTensorOp
@@ -66,6 +66,12 @@ def _replace(copy: CopyAsyncOp, name: str) -> None:
             copy.operation.location,
             f"'tile.copy_async' op copies packed elements ({request.dtype}), which are not simulated: what chips do "
             "with them was not measured. Compile the kernel with tma-opt or tma_mlir.compile, or copy the bytes as i8",
+        )
+    if (mode := mode_of(copy)) in IM2COL[1:]:
+        raise TileError(
+            copy.operation.location,
+            f"'tile.copy_async' op has mode \"{mode}\", which is not simulated: no chip was at hand to measure it. "
+            "Compile the kernel with tma-opt or tma_mlir.compile",
         )
     is_load = copy.mbarrier is not None
     tensor, tile = (copy.source, copy.destination) if is_load else (copy.destination, copy.source)

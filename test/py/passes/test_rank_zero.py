@@ -34,8 +34,9 @@ def kernel(element, tensor, offsets, tile, sizes, *, is_store=False, attributes=
     memref.store %v, %tile[{at}] : {shared}
     {fence}
     "tile.copy_async"(%tile, %g) {{
-      static_source_offsets = {array(zeros)}, static_destination_offsets = {array(offsets)}, sizes = {array(sizes)}{more},
-      operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0>}} : ({shared}, {type_}) -> ()
+      static_source_offsets = {array(zeros)}, static_destination_offsets = {array(offsets)},
+      sizes = {array(sizes)}{more}, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0>
+    }} : ({shared}, {type_}) -> ()
     "tile.commit_group"() : () -> ()
     "tile.wait_group"() {{pending = 0 : i64}} : () -> ()"""
     else:
