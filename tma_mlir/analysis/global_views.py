@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlir import ir
 from mlir.dialects import arith
 
+from ..dialect.assumptions import ASSUME
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref
 from ..dialect.rebase_op import RebaseTensorOp
@@ -139,6 +140,14 @@ def _rebuild(
     replaced = {"static_source_offsets", "static_destination_offsets", "sizes", "operandSegmentSizes"}
     attributes = copy.operation.attributes
     kept = {name: attributes[name] for name in attribute_names(copy.operation) if name not in replaced}
+    if ASSUME in kept:
+        # What was said of the view's offsets and sizes is not true of its source's; of strides it is, one by one.
+        true_still = {f"{'destination' if global_is_source else 'source'}_offsets"}
+        old = copy.source if global_is_source else copy.destination
+        if ir.MemRefType(old.type).rank == ir.MemRefType(tensor.type).rank:
+            true_still.add("global_strides")
+        promises = ir.DictAttr(kept[ASSUME])
+        kept[ASSUME] = ir.DictAttr.get({each.name: each.attr for each in promises if each.name in true_still})
     kept["in_bounds"] = ir.UnitAttr.get()
     rebuilt = CopyAsyncOp(
         tensor if global_is_source else copy.source,

@@ -157,3 +157,18 @@ def test_an_assumption_that_contradicts_the_kernel_is_an_error(promise):
     )
     with pytest.raises(CompileError, match="entry 1 of 'source_offsets' what cannot be"):
         compile_text(text, "sm_90a", assemble_cubin=False)
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_what_is_promised_of_a_view_is_not_taken_for_its_source(rank):
+    """The copy is made from the view's source at %p, of which the promise of the view's own start says nothing."""
+    shape, sizes = ("64x512", "16, 32") if rank == 2 else ("8x64x512", "1, 16, 32")
+    root, view = f"memref<{shape}xf32>", "memref<16x32xf32, strided<[512, 1], offset: ?>>"
+    at = "0, %p" if rank == 2 else "0, 0, %p"
+    ones = ", ".join("1" for _ in range(rank))
+    text = load(
+        root, [16, 32], element="f32", arguments=ARGUMENT, attributes="assume = {source_offsets = [1, 8]}",
+        before=f"%view = memref.subview %in[{at}] [{sizes}] [{ones}] : {root} to {view}",
+    ).replace('"tile.copy_async"(%in', '"tile.copy_async"(%view').replace(f": ({root}", f": ({view}")  # fmt: skip
+    (guard,) = plan_of(text).guards
+    assert guard.finding.rule == "start coordinate alignment"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from support.copy_kernels import global_type, load, store
+from tma_mlir.abi.tensor_maps import evaluated
 from tma_mlir.compile.compiler import CompileError, compile_text
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan import Variant
@@ -130,3 +131,36 @@ def test_a_reduction_past_an_odd_end_has_no_other_way():
     tensor = global_type([ROWS, 50], "f32", "[72, 1]")
     with pytest.raises(CompileError, match="store clip granularity"):
         compiled(store, tensor, "f32", 'reduce = "add"')
+
+
+PREFETCH = """%zero = arith.constant 0 : index
+      "tile.prefetch_async"(%in, %row, %zero) {
+        static_source_offsets = array<i64: -9223372036854775808, -9223372036854775808>, sizes = array<i64: 4, 32>,
+        operandSegmentSizes = array<i32: 1, 2, 0, 0>} : (memref<?x?xf16>, index, index) -> ()
+      %c16 = arith.constant 16 : index
+      %aligned = arith.muli %column, %c16 : index"""
+
+
+@pytest.mark.parametrize("width", [64, 63])
+def test_a_prefetch_of_a_matrix_that_has_no_descriptor_is_left_out(width):
+    """It is a hint: the launch of a kernel whose copy threads make does not fail for it."""
+    text = load(
+        "memref<?x?xf16>", [TILE_ROWS, TILE_COLUMNS], element="f16", offsets=["%row", "%aligned"], before=PREFETCH,
+        arguments="%row: index, %column: index",
+    )  # fmt: skip
+    made = compile_text(text, "sm_90a", keep=("lowered",), assemble_cubin=False)
+    matrix = np.arange(ROWS * width).reshape(ROWS, width).astype(np.float16)
+    out = np.zeros(TILE_ROWS * TILE_COLUMNS, np.float16)
+    run_simulator(made.texts["lowered"], made.signatures["k"], [matrix, out, 4, 1])
+    assert (out.reshape(TILE_ROWS, TILE_COLUMNS) == window(matrix, 4, 16)).all()
+
+
+@pytest.mark.parametrize("direction", ["load", "store"])
+def test_the_host_rounds_what_the_kernel_does_without(direction):
+    """A descriptor is encoded for every matrix: with the pitch itself, or with one that TMA could have."""
+    _, signature, _ = compiled(load if direction == "load" else store, global_type(["?", "?"], "f32"), "f32")
+    (recipe,) = signature.tensor_maps
+    name = f"arg{recipe.argument}"
+    for pitch, encoded in ((64, 256), (63, 256), (61, 256), (1, 16)):
+        symbols = {f"{name}.dim0": ROWS, f"{name}.dim1": pitch, f"{name}.stride0": pitch}
+        assert evaluated(recipe, symbols).strides_bytes == (encoded,)
