@@ -3,6 +3,8 @@
 Static and dynamic widths and pitches, tiles inside, at the edge and across it; the launch never fails for a width.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tma_mlir.dtypes import dtype
 from tma_mlir.plan import Variant
 from tma_mlir.run.execute import run_simulator
 from tma_mlir.sim.errors import SimulationError
+from tma_mlir.sim.simulate import load_program, simulate
 
 ROWS, TILE_ROWS, TILE_COLUMNS = 11, 4, 32
 
@@ -31,9 +34,11 @@ def compiled(make, tensor, element, attributes=""):
 
 def transfers(lowered, signature, arguments):
     """Runs it; how many bulk copies there were."""
-    from tma_mlir.sim.simulate import simulate
+    return simulate(None, signature, arguments, program=program(lowered)).transfers
 
-    return simulate(lowered, signature, arguments).transfers
+
+program = functools.lru_cache(maxsize=4)(lambda lowered: load_program(lowered, "k"))
+"""Decoded once, for all widths."""
 
 
 def window(matrix, row, column):
@@ -91,7 +96,7 @@ def test_dynamic_matrices_of_every_width(make, element):
 def test_padded_matrices_use_tma_for_all_tiles_that_it_can_store(make, element, pitch, extents):
     """With a padded pitch only stores that pass the end of a row of odd width are left to threads."""
     size = dtype(element).bytes
-    widths = (3, 31, 33, 50, 64, 67) if extents == "static" else range(1, 71)
+    widths = (3, 31, 33, 50, 64, 67) if extents == "static" else range(1, 71, 3)
     kernels = {}
     for width in widths:
         shape = [ROWS, width] if extents == "static" else ["?", "?"]
