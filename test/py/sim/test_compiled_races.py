@@ -1,4 +1,4 @@
-"""Races and what looks like them in kernels that the compiler makes: fallbacks at edges, tiles stored and loaded again."""
+"""Races, and what looks like them, in kernels that the compiler makes: at the edges of tiles, and around stores."""
 
 from __future__ import annotations
 
