@@ -113,6 +113,8 @@ class Warp:
         self.budget = 0
         self.polled: str | None = None
         self.turns = 0
+        self.cluster_arrivals = np.full(LANES, -1)
+        """The generation of the cluster barrier at which each lane arrived last."""
         random = self.machine.random
         self.apart = random is not None and random.random() < APART
         """Its lanes that took different paths run in any order."""
@@ -272,7 +274,6 @@ class Cluster:
         self.key = block_ids[0]
         """The cluster in the numbers of the race checks."""
         self.shared_accesses = AccessLog(shared=True)
-        self.arrived_warps: dict[int, int] = {}
         self.ctas = [Cta(self, rank, block_id) for rank, block_id in enumerate(block_ids)]
         for cta in self.ctas:
             cta.start()

@@ -275,10 +275,17 @@ def _barrier_arrive(i: Instruction, c: Compiler) -> Step:
 def _cluster_arrive(i: Instruction, c: Compiler) -> Step:
     def run(r, w):
         cluster = w.cta.cluster
+        if (w.cluster_arrivals[w.mask] == cluster.generation).any():
+            raise SimulationError(
+                "cluster.arrive without wait",
+                f"{w.describe()} arrives at the cluster barrier again before it waits: each cluster.arrive needs a "
+                "cluster.wait after it",
+                i.location,
+            )
         cluster.clock.join(w.clock)
         w.release()
         cluster.arrived += w.front.count
-        cluster.arrived_warps[w.index] = cluster.generation
+        w.cluster_arrivals[w.mask] = cluster.generation
         w.cluster.event += 1
 
     return run
@@ -288,13 +295,13 @@ def _cluster_arrive(i: Instruction, c: Compiler) -> Step:
 def _cluster_wait(i: Instruction, c: Compiler) -> Waiter:
     def run(r, w, front):
         cluster = w.cta.cluster
-        mine = cluster.arrived_warps.get(w.index)
-        if mine is None:
+        mine = w.cluster_arrivals[front.mask]
+        if (mine < 0).any():
             raise SimulationError(
                 "cluster.wait without arrive", f"{w.describe()} waits at the cluster barrier without having arrived",
                 i.location,
             )  # fmt: skip
-        if mine == cluster.generation:
+        if (mine == cluster.generation).any():
             if cluster.arrived < cluster.live_threads:
                 front.waiting = Wait(
                     f"the cluster barrier ({cluster.arrived} of {cluster.live_threads} threads have arrived)",

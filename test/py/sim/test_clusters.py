@@ -166,6 +166,16 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("arrive", ["nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed"])
+def test_an_arrival_at_the_cluster_barrier_needs_a_wait(arrive):
+    for seed in SCHEDULES:
+        error = outcome(multicast(init_sync=f"{arrive}\n      {CLUSTER_BARRIER}"), seed)
+        assert error is not None
+        assert error.kind == "cluster.arrive without wait"
+        assert error.location
+        assert outcome(multicast(init_sync=f"{CLUSTER_BARRIER}\n      {CLUSTER_BARRIER}"), seed) is None
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_the_wrong_cluster_kernel_is_reported(name):
     body, kinds, message = WRONG[name]

@@ -103,3 +103,15 @@ def test_a_reduction_by_many_threads_is_an_error(condition, element):
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_one_thread_is_right(reduction, dynamic):
     assert execute(ONE, "i32", reduction, dynamic, schedules=5).findings == ()
+
+
+@pytest.mark.parametrize("columns", [33, 35])
+def test_a_store_that_threads_do_is_not_missed(columns):
+    # The pitch is not a multiple of 16 bytes: threads copy, and the wait for bulk groups finds none.
+    text = KERNEL.format(
+        element="f32", rows=64, condition=ONE, offset="", types="", dynamic=0, start=16, variant=""
+    ).replace("memref<64x32xf32>", f"memref<64x{columns}xf32>")
+    x, out = np.arange(512, dtype=np.float32).reshape(16, 32), np.zeros((64, columns), np.float32)
+    result = tma_mlir.testing.simulate(text, args=[out, x], schedules=2)
+    np.testing.assert_array_equal(out[16:32, :32], x)
+    assert "nothing stored" not in [finding.kind for finding in result.findings]
