@@ -112,13 +112,10 @@ def _pick(w: Warp) -> Front | None:
             if front.waiting is not None and front.waiting.polling:
                 return front
         w.unlocked = False
-    for front in ordered:
-        if front in ready:
-            return front
-        # Lanes that wait for the rest of their warp let it run; others hold back those that are ahead of them.
-        if front.waiting is not None and front.waiting.kind != "divergent operation":
-            return None
-    return None
+    # Lanes that wait for the rest of their warp let it run; others hold back those that are ahead of them.
+    holding = [f.segment for f in w.fronts if f not in ready and f.waiting and f.waiting.kind != "divergent operation"]
+    limit = min(holding, default=len(w.cta.kernel.segments))
+    return next((front for front in ordered if front in ready and front.segment <= limit), None)
 
 
 def _any(w: Warp, ready: list[Front]) -> Front:
