@@ -24,7 +24,7 @@ from ..plan import CopyPlan, PlanDeclined, Variant, plan_copy, rules
 from ..plan.advice import hints, warnings
 from ..plan.alternatives import alternatives
 from ..plan.copy_request import CopyRequest, Gather
-from ..plan.planner import split_conditions
+from ..plan.open_conditions import split_conditions
 from ..plan.text import way_text
 from .chip_option import chip_option, chosen_chip
 from .registry import Pass

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..layout.algebra import LayoutError
-from ..layout.expr import Expr, exact_div, known_divisor
+from ..layout.expr import exact_div, known_divisor
 from ..layout.swizzle import Swizzle, effective_swizzle, swizzle_mode, swizzle_period_bytes
 from . import rules
 from .bulk import plan_bulk_piece
-from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup, ThreadPlan
-from .copy_request import CopyRequest, Gather, Im2colWalk, Tile
+from .copy_plan import BulkGroup, Condition, CopyPlan, IssueGroup
+from .copy_request import CopyRequest, Gather, Im2colWalk
 from .declined import PlanDeclined
 from .descriptor_dims import Dim
 from .enums import Direction, Variant
@@ -21,6 +21,7 @@ from .findings import Finding, Status
 from .gather import plan_gather
 from .im2col import plan_im2col
 from .modes import CopyModes, cut_request, even_parts
+from .open_conditions import promises, split_conditions, thread_fallback
 from .packed import plan_packed
 from .tensor_map import TensorMap
 from .tensor_search import Piece, plan_piece
@@ -336,7 +337,7 @@ def _clip_condition(group: IssueGroup, first: Dim, tensor_map: TensorMap, reques
     """A store that passes the inner end of the tensor needs rows of whole 16 bytes. Where threads can copy the tiles
     that stick out, it is enough that this one does not."""
     clip = rules.store_clip_granularity(first.limit * tensor_map.element_bytes)
-    if clip.finding.status is Status.PROVEN or _fallback(request) is None:
+    if clip.finding.status is Status.PROVEN or thread_fallback(request) is None:
         return clip
     reach = first.box + sum((loop.extent - 1) * loop.steps[0] for loop in group.loops)
     room = (first.limit - reach) * first.denominator - first.start
@@ -355,7 +356,7 @@ def finished(
 ) -> CopyPlan:
     """The plan, its open conditions sorted into host checks and guards."""
     if piece.maps:
-        conditions = [*conditions, *_promises(request)]
+        conditions = [*conditions, *promises(request)]
     open_conditions = [c for c in conditions if c.finding.status is Status.UNKNOWN]
     transaction = 0
     if request.direction is Direction.LOAD:
@@ -364,7 +365,7 @@ def finished(
         )
         transaction += sum(g.size_bytes * g.instruction_count for g in bulk_groups)
     alignment = max(128 if piece.maps else 16, swizzle_period_bytes(request.shared_swizzle))
-    fallback = _fallback(request) if open_conditions else None
+    fallback = thread_fallback(request) if open_conditions else None
     checks, guards = split_conditions(open_conditions, keep=fallback is None and bool(piece.maps))
     return CopyPlan(
         Variant.TMA if piece.maps else Variant.BULK,
@@ -379,44 +380,6 @@ def finished(
         fallback=fallback if guards else None,
         findings=tuple({id(c.finding): c.finding for c in conditions}.values()),
     )
-
-
-def _fallback(request: CopyRequest) -> ThreadPlan | None:
-    """What the kernel does where a guard fails. A forced variant is not left to one, and not all can be copied so."""
-    if request.variant is not Variant.AUTO or not isinstance(request.kind, Tile) or request.dtype.packed:
-        return None
-    try:
-        plan = plan_simt(request)
-    except PlanDeclined:
-        return None
-    return ThreadPlan(plan.variant, plan.vector_bytes)
-
-
-def _promises(request: CopyRequest) -> list[Condition]:
-    """What was promised of the tensor's sizes and strides."""
-    layout = request.global_layout
-    values = (*request.global_shape, *layout.extents, *layout.strides, layout.offset)
-    symbols = dict.fromkeys(symbol for value in values if isinstance(value, Expr) for symbol in value.symbols())
-    asked = (rules.promise_kept(symbol) for symbol in symbols if symbol.host)
-    return [each for each in asked if each.finding.status is not Status.PROVEN]
-
-
-_NOT_LEFT_TO_THREADS = frozenset(
-    each.rule_name for each in (rules.global_dimension, rules.global_stride_range, rules.promise_kept)
-)
-"""What is an error of the launch whoever copies: empty or huge tensors, and promises that are not kept."""
-
-
-def split_conditions(
-    conditions: Iterable[Condition], *, keep: bool
-) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
-    """What the host checks before the launch, and what the kernel checks to take another way. ``keep``: the host checks
-    all that it can, since there is no other way."""
-    checks, guards = {}, {}
-    for each in conditions:
-        of_host = each.is_of_host and (keep or each.finding.rule in _NOT_LEFT_TO_THREADS)
-        (checks if of_host else guards)[each] = None
-    return tuple(checks), tuple(guards)
 
 
 _ONE_WAY: dict[Variant, Callable[[CopyRequest], CopyPlan]] = {
