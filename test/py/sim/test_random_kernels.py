@@ -7,7 +7,7 @@ import pytest
 
 from support.kernel_checks import check_kernel
 
-SEEDS = 60
+SEEDS = 48
 BLOCKS = 6
 
 

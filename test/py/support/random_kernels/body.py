@@ -288,6 +288,9 @@ class Body:
                 self._wait(self.empty, stage, parity)
             leader = None if frame.scope == "thread" else w.compare("eq", self.thread, producer)
             self._produce(self._point(step, stage), leader)
+            if leader is not None and any(load.predicate for load in self.loads):
+                # A copy that is off does not bring the lanes together, and one ahead could end a phase others wait for.
+                w.line(f"nvvm.bar.warp.sync {w.value(-1, 'i32')} : i32")
         with w.when(w.compare("ult", self.thread, producer)):
             barrier = f"nvvm.barrier id = {w.value(1, 'i32')} number_of_threads = {w.value(producer, 'i32')}"
             with self._ring_loop() as (step, stage, use):
