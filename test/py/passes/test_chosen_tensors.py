@@ -94,7 +94,7 @@ def test_the_remedy_works():
     """A copy of each tensor under its own condition."""
     type_ = "memref<16x64xf32>"
     text = load(type_, (8, 32), element="f32", attributes='variant = "tma"', arguments=f"%other: {type_}, %which: i1")
-    copy = re.search(r'"tile\.copy_async".*', text)[0]
+    copy = re.findall(r'"tile\.copy_async".*', text)[0]
     second = copy.replace("%in", "%other")
     compiled = run_by_definition(
         text.replace(copy, f"scf.if %which {{\n {copy}\n }} else {{\n {second}\n }}"), {"a3": "1", "a2": "random:1"}

@@ -1,6 +1,7 @@
 """Tensors and tiles without dimensions: one element, or one located error."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def test_one_element_is_copied(name, is_store):
     found = copy_arguments(values)
     run_simulator(compiled.texts["lowered"], compiled.signatures["k"], found)
     assert compare(found, reference_result(text, "k.mlir", "k", values)) == []
-    expected = copy_arguments(values)
+    expected: list[Any] = list(copy_arguments(values))
     if is_store:
         expected[0][place] = 77
     else:
@@ -117,8 +118,8 @@ OPTIONS = [
 def test_options_that_mean_something_for_one_element_as_well(attributes):
     text = kernel("f32", "", "", "", "", attributes=attributes)
     compiled = compile_text(text, keep=("lowered",))
-    values = [np.array(5, np.float32), np.float32([0])]
-    found = copy_arguments(values)
+    values = [np.array(5, np.float32), np.zeros(1, np.float32)]
+    found: list[Any] = list(copy_arguments(values))
     run_simulator(compiled.texts["lowered"], compiled.signatures["k"], found)
     assert found[1][0] == 5
     assert compare(found, reference_result(text, "k.mlir", "k", values)) == []

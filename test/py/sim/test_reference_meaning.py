@@ -72,13 +72,13 @@ PAIR = cluster_load(
 def three_rounds(first, second):
     """Two copies, to the halves of a tile, in each of three phases of one mbarrier that expects one arrival."""
     text = a_load(first, sizes=(4, 32), tile=(8, 32))
-    copy = re.search(r'"tile\.copy_async".*', text)[0]
+    copy = re.findall(r'"tile\.copy_async".*', text)[0]
     bare = copy.replace(f"{first}, expect_tx", second) if second else copy.replace(f"{first}, expect_tx, ", "")
     bare = bare.replace("destination_offsets = array<i64: 0, 0>", "destination_offsets = array<i64: 4, 0>")
     rounds = "%again = arith.constant true"
     for parity in ("%phase", "%again", "%phase"):
         rounds += f'\n{copy}\n{bare}\n"tile.wait"(%barrier, %c0, {parity}) : (!barrier, index, i1) -> ()'
-    end = re.search(r"nvgpu\.mbarrier\.try_wait.*", text)[0]
+    end = re.findall(r"nvgpu\.mbarrier\.try_wait.*", text)[0]
     return text.replace(copy, rounds).replace(end, "gpu.barrier")
 
 
