@@ -62,13 +62,18 @@ class Access:
         """Whether ``w`` itself made it, in its present epoch, with its own instructions."""
         return self.component == w.component and self.value == w.epoch and self.cluster == w.cta.cluster.key
 
-    def ordered(self, w: Warp, fenced: bool = False) -> bool:
-        """Whether ``w`` knows that it is over (``fenced``: with a proxy fence since)."""
-        clock = w.clock
+    def ordered(self, w: Warp) -> bool:
+        """Whether ``w`` knows that it is over."""
+        return self._known(w, w.clock.seen, fenced=False)
+
+    def fenced(self, w: Warp, shared: bool) -> bool:
+        """Whether ``w`` knows that it is over, with a proxy fence since (for shared or for global memory)."""
+        return self._known(w, w.clock.fenced if shared else w.clock.fenced_global, fenced=True)
+
+    def _known(self, w: Warp, row: np.ndarray, fenced: bool) -> bool:
         if self.cluster == w.cta.cluster.key:
-            row = clock.fenced if fenced else clock.seen
             return self.component < row.size and bool(row[self.component] >= self.value)
-        remote = clock.remote
+        remote = w.clock.remote
         return remote is not None and remote.knows(self.cluster, self.component, self.value, fenced)
 
     def note(self) -> Note:
@@ -156,7 +161,7 @@ class AccessLog:
         result = []
         for number in sorted(numbers - fenced):
             members = self.members(number)
-            late = [m for m in members if (a := self.access(m)).generic and not a.ordered(w, fenced=True)]
+            late = [m for m in members if (a := self.access(m)).generic and not a.fenced(w, self.shared)]
             result += late
             if not late:
                 fenced.add(number)

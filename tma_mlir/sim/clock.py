@@ -4,7 +4,8 @@ A component is a warp (its counter steps at every release), an mbarrier (phases 
 groups (groups completed). The rows of a clock are kinds of knowledge:
 
 - ``seen``: ordinary happens-before.
-- ``fenced``: what is also behind a ``fence.proxy.async``, so that the asynchronous proxy sees it.
+- ``fenced``, ``fenced_global``: what is also behind a ``fence.proxy.async`` for shared and for global memory, so that
+  the asynchronous proxy sees it there.
 - ``near``, ``far``: what is behind a memory fence of any scope, and of the scope of the GPU or the system. A relaxed
   atomic after the fence publishes it.
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 COMPONENTS = 256
 """Components allocated at first; clocks grow as barriers are made."""
-ROWS = 4
+ROWS = 5
 
 
 class Clock:
-    __slots__ = ("far", "fenced", "near", "remote", "rows", "seen")
+    __slots__ = ("far", "fenced", "fenced_global", "near", "remote", "rows", "seen")
 
     def __init__(self, size: int):
         self._use(np.zeros((ROWS, size), np.int64))
@@ -34,7 +35,7 @@ class Clock:
 
     def _use(self, rows: np.ndarray) -> None:
         self.rows = rows
-        self.seen, self.fenced, self.near, self.far = rows
+        self.seen, self.fenced, self.fenced_global, self.near, self.far = rows
 
     def join(self, other: Clock) -> None:
         """Learn everything ``other`` knows."""
@@ -64,11 +65,14 @@ class Clock:
     def knows(self, component: int, value: int) -> bool:
         return component < self.seen.size and bool(self.seen[component] >= value)
 
-    def fence(self) -> None:
-        """``fence.proxy.async``: what was seen is now ordered before later asynchronous operations."""
-        np.maximum(self.fenced, self.seen, out=self.fenced)
-        if self.remote is not None:
-            self.remote.fence()
+    def fence(self, shared: bool = True, in_global: bool = True) -> None:
+        """``fence.proxy.async``: what was seen is now ordered before later asynchronous operations on that memory."""
+        if shared:
+            np.maximum(self.fenced, self.seen, out=self.fenced)
+        if in_global:
+            np.maximum(self.fenced_global, self.seen, out=self.fenced_global)
+            if self.remote is not None:
+                self.remote.fence()
 
     def publish(self, far: bool) -> None:
         """A memory fence: what was seen may be published by a later relaxed atomic."""

@@ -182,7 +182,7 @@ class GlobalShadow:
                 self._check_copy(w, read, piece, verb, location, what, True)
             if not number:
                 access = Access(w, component, value, location, what, False)
-                access.outcome = outcome
+                access.outcome, access.transfer = outcome, transfer
                 number = self.log.add(access)
             if reduction:
                 self.units.updates()
@@ -248,10 +248,12 @@ class GlobalShadow:
         access = self.log.access(number)
         if access.outcome is None:
             return races.race(KIND, who, access, verb, place, location, HINT)
+        commit = "" if access.transfer is None or access.transfer.committed else "commit its group, then "
         return SimulationError(
             "store not complete",
-            f"{who} {verb}s {place}, and the {access.what} by {access.by} is not known to be complete: wait "
-            "for its bulk group without .read (which waits for the tile in shared memory alone), then synchronise",
+            f"{who} {verb}s {place}, and the {access.what} by {access.by} is not known to be complete: "
+            f"{commit}wait for its bulk group without .read (which waits for the tile in shared memory alone), then "
+            "synchronise",
             location,
             (access.note(),),
         )

@@ -134,6 +134,15 @@ def read_before_issue(read: EarlyRead, w: Warp, what: str, location: str, barrie
             read.location,
             tuple(notes),
         )
+    if not waited.phase:
+        return SimulationError(
+            "wrong parity",
+            f"{read.reader.describe()} reads shared memory at {read.place} before the {what} that fills it is issued: "
+            f"its wait for parity {waited.parity} passes at once, since no phase of {barrier.name()} has completed. "
+            "The wait for the first phase needs parity 0",
+            read.location,
+            (*notes, ("this wait passed without the copy", waited.location)),
+        )
     phase = barrier.previous
     expected = phase.expected_bytes if phase is not None else 0
     notes += [(f"expects {size} B", place) for size, place in (phase.expected[-2:] if phase is not None else [])]
@@ -147,12 +156,16 @@ def read_before_issue(read: EarlyRead, w: Warp, what: str, location: str, barrie
     )
 
 
-def undrained(w: Warp, transfer: Transfer, place: str, location: str, verb: str) -> SimulationError:
-    """``w`` writes what an asynchronous store may still read."""
+def undrained(w: Warp, access: Access, place: str, location: str, verb: str) -> SimulationError:
+    """``w`` writes what the asynchronous store of ``access`` may still read."""
+    transfer = access.transfer
+    assert transfer is not None
+    wait = "Wait" if transfer.committed else "Its group is not committed: commit it and wait"
     return SimulationError(
         "write during transfer",
-        f"{w.describe()} {verb}s shared memory at {place} while {transfer.describe()} may still read it. Commit and "
-        "wait for its bulk group (wait_group.read) first, then synchronise",
+        f"{w.describe()} {verb}s shared memory at {place} while {transfer.describe()} may still read it. {wait} "
+        "for its bulk group (wait_group.read) first, then put a barrier between the wait and this; if the copy is "
+        "to take what is written here, the barrier belongs before the copy",
         location,
         ((f"the {transfer.what} was issued here", transfer.location),),
     )

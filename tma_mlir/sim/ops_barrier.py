@@ -320,11 +320,13 @@ def _cluster_wait(i: Instruction, c: Compiler) -> Waiter:
 
 @operation("nvvm.fence.proxy")
 def _proxy_fence(i: Instruction, c: Compiler) -> Step:
-    asynchronous = "async" in str(i.attributes.get("kind", "async"))
+    kind = str(i.attributes.get("kind", "async"))
+    asynchronous = "async" in kind
+    shared, in_global = ".global" not in kind, ".shared" not in kind
 
     def run(r, w):
         if asynchronous:
-            w.clock.fence()
+            w.clock.fence(shared, in_global)
             w.release()
 
     return run

@@ -33,6 +33,7 @@ from .program import Instruction
 from .repeats import IDEMPOTENT, check_repeats
 from .shadow import Chunks
 from .swizzle import shared_chunks
+from .tile_layouts import check_store
 from .transfer import launch
 
 
@@ -82,6 +83,7 @@ def issue_load(
             engine.place_box(tile, box, window, offset)
 
     transfer = new_transfer(w, lane, what, location, tile.transaction_bytes, execute)
+    transfer.swizzle = tile.swizzle_bits
     transfer.shared_region = places[0][0].shared_symbol(places[0][1])
     signalled = [signalled_cta(cta, barrier_cta, location, multicast=mask is not None, pair=pair) for cta, _ in places]
     barriers = [barrier_at_cta(w, cta, barrier_offset, location) for cta in signalled]
@@ -133,6 +135,7 @@ def issue_store(
     transfer.shared_region = cta.shared_symbol(offset)
     chunks = box_chunks(bound, offset)
     drain(w, lane, cta, chunks, _window_chunks(bound, chunks, inside, tail), transfer)
+    check_store(w, cta, chunks, bound.swizzle_bits, what, location)
     record_store(w, lane, region, pieces_of(region, [inside]), reduction is not None, transfer)
     launch(w.machine, transfer)
 
@@ -169,6 +172,7 @@ def issue_scatter(
     transfer.shared_region = cta.shared_symbol(offset)
     chunks = box_chunks(tile, offset)
     drain(w, lane, cta, chunks, chunks, transfer)
+    check_store(w, cta, chunks, tile.swizzle_bits, what, location)
     record_store(w, lane, region, pieces_of(region, rows), False, transfer)
     launch(w.machine, transfer)
 

@@ -21,6 +21,7 @@ from .machine import LANE_IDS, Warp
 from .memory import LANES
 from .program import Instruction
 from .swizzle import swizzle_offset
+from .tile_layouts import check_wgmma
 from .transfer import AsyncGroups
 
 OPERAND_TYPES: dict[str, tuple[np.dtype, int]] = {
@@ -103,7 +104,9 @@ def _operand(w: Warp, descriptor: int, first: int, count: int, form: Form, which
     if kind == "tf32":
         values = (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     wide = np.int32 if dtype.kind in "iu" else np.float32
-    return values.astype(wide), chunks + (base >> 4)
+    chunks = chunks + (base >> 4)
+    check_wgmma(w, chunks, SWIZZLE_OF_MODE[mode], "AB"[which], location)
+    return values.astype(wide), chunks
 
 
 @lru_cache(maxsize=64)

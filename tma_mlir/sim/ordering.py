@@ -30,7 +30,8 @@ ClusterKey = tuple[int, int, int]
 
 
 class Remote:
-    """Releases of other clusters that are known: how many of each location. ``fenced`` and ``far`` as in ``Clock``."""
+    """Releases of other clusters that are known: how many of each location. ``fenced``: those behind a
+    proxy fence for global memory. ``far`` as in ``Clock``."""
 
     __slots__ = ("far", "fenced", "seen")
 
@@ -83,7 +84,7 @@ class Location:
     """One address that atomics, volatile or acquire/release accesses use.
 
     ``near``: what each cluster left for its own warps. ``entries``: for each cluster, the numbers of its releases and
-    what the cluster had released by each, as rows ``seen`` and ``fenced``.
+    what the cluster had released by each, as rows ``seen`` and ``fenced_global``.
     """
 
     __slots__ = ("count", "entries", "near", "remote")
@@ -161,7 +162,7 @@ def release(w: Warp, location: Location, releasing: bool, far: bool) -> None:
     known = clock.seen if releasing else clock.far
     remote = clock.remote
     if known.any():
-        location.leave(key, np.stack([known, np.minimum(clock.fenced, known)]))
+        location.leave(key, np.stack([known, np.minimum(clock.fenced_global, known)]))
         if remote is not None:
             public = remote.seen if releasing else remote.far
             _join(location.remote.seen, public)

@@ -281,7 +281,7 @@ def _barrier_sync(asm: _Asm, opcode: str, operands: list[str], predicate: list[i
 
 def _fence(asm: _Asm, opcode: str, operands: list[str], predicate: list[int]) -> Instruction:
     if opcode.startswith("fence.proxy.async"):
-        return asm.make("nvvm.fence.proxy", [], kind="async")
+        return asm.make("nvvm.fence.proxy", [], kind=opcode[len("fence.proxy.") :])
     if opcode.startswith("fence.mbarrier_init"):
         return asm.make("nvvm.fence.mbarrier.init", [])
     if opcode.startswith("fence.proxy"):

@@ -158,7 +158,7 @@ class SharedShadow:
             access = self.log.access(number)
             place = self._group_place(self.units.read, at, number)
             if access.transfer is not None:
-                raise hazards.undrained(w, access.transfer, place, location, verb)
+                raise hazards.undrained(w, access, place, location, verb)
             hint = "the reader may still be under way. Put a barrier in between"
             raise races.race(
                 "shared data race", w.describe(), access, verb, f"shared memory at {place}", location, hint
@@ -264,7 +264,7 @@ class SharedShadow:
             access = self.log.access(number)
             place = self._group_place(self.units.read, at, number)
             if isinstance(access.source, AsyncGroups) and access.transfer is not None:
-                raise hazards.undrained(w, access.transfer, place, location, verb)
+                raise hazards.undrained(w, access, place, location, verb)
             raise hazards.reused_too_early(w, access, place, location, what, barrier)
         return touched
 

@@ -43,6 +43,8 @@ class Transfer:
 
     ``execute`` moves the bytes; ``targets`` are the (barrier, bytes) pairs it completes on. ``delay`` is the number of
     scheduler rounds it stays in flight at least. ``unexpected``: at issue its bytes had not been announced.
+    ``committed``: its group was, for copies that are in one. ``swizzle``: the bits of the one in which a tensor load
+    writes its tile.
     """
 
     number: int
@@ -55,6 +57,8 @@ class Transfer:
     targets: list[tuple[MBarrier, int]] = field(default_factory=list)
     delay: int = 0
     done: bool = False
+    committed: bool = False
+    swizzle: int | None = None
     unexpected: bool = False
     issue_step: int = 0
     shared_region: str = ""
@@ -132,6 +136,8 @@ class AsyncGroups:
         self.last, self.last_group = transfer, self.current
 
     def commit(self) -> None:
+        for transfer in self.open:
+            transfer.committed = True
         self.groups.append(self.open)
         self.open = []
 

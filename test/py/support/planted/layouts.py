@@ -41,7 +41,7 @@ CLUSTERS = (
         (("          nvvm.mbarrier.arrive %there {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>\n", ""),),
         ("deadlock",),
         "",
-        "1 of 2",
+        "No thread has arrived",
     ),
     Bug(
         "multicast",

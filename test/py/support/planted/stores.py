@@ -90,7 +90,7 @@ STORES = (
         (("      nvvm.barrier\n", ""),),
         ("unsynchronised write", "missing proxy fence", "write during transfer"),
         "",
-        "%w",
+        "barrier",
     ),
     Bug(
         "add_blocks",

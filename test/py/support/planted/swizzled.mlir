@@ -1,4 +1,4 @@
-// A tile comes in swizzled, is doubled in place (any order of elements will do), and goes out with the same swizzle.
+// A tile comes in swizzled and goes out with the same swizzle.
 !bar = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 !tile = memref<16x32xi32, #gpu.address_space<workgroup>>
 module attributes {gpu.container_module} {
@@ -9,9 +9,6 @@ module attributes {gpu.container_module} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c16 = arith.constant 16 : index
-      %c32 = arith.constant 32 : index
-      %c64 = arith.constant 64 : index
-      %c512 = arith.constant 512 : index
       %false = arith.constant false
       %t = gpu.thread_id x
       %b = gpu.block_id x
@@ -32,15 +29,6 @@ module attributes {gpu.container_module} {
         } : (memref<64x32xi32>, !tile, index, !bar, index) -> ()
       }
       "tile.wait"(%bar, %c0, %false) : (!bar, index, i1) -> ()
-      scf.for %i = %t to %c512 step %c64 {
-        %r = arith.divui %i, %c32 : index
-        %c = arith.remui %i, %c32 : index
-        %v = memref.load %tile[%r, %c] : !tile
-        %w = arith.addi %v, %v : i32
-        memref.store %w, %tile[%r, %c] : !tile
-      }
-      nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
-      nvvm.barrier
       scf.if %leader {
         "tile.copy_async"(%tile, %out, %row) {
           static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: -9223372036854775808, 0>,
