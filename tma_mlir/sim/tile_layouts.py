@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..plan.tensor_map import Swizzle
 from .accesses import distinct
 from .errors import SimulationError
+from .swizzle import swizzle_offset
 
 if TYPE_CHECKING:
     from .issue import Chunks
@@ -21,17 +24,23 @@ KIND = "layout mismatch"
 
 
 def _writer(cta: Cta, chunks: Chunks, swizzle: int) -> Transfer | None:
-    """A tensor load that wrote some of the chunks with another swizzle, and is the last that wrote them."""
+    """A tensor load that was the last to write some of the chunks, elsewhere than with ``swizzle``."""
     shadow = cta.shared.shadow
     if shadow is None:
         return None
     log = shadow.log
-    for number in sorted(distinct(shadow.units.written[shadow.units.chunks(chunks)]) - {0}):
-        for member in log.members(number):
-            transfer = log.access(member).transfer
-            if transfer is not None and transfer.swizzle not in (None, swizzle):
+    numbers = distinct(shadow.units.written[shadow.units.chunks(chunks)]) - {0}
+    for number in sorted(member for each in numbers for member in log.members(each)):
+        transfer = log.access(number).transfer
+        if transfer is not None and transfer.swizzle not in (None, swizzle):
+            start = _addresses(chunks)
+            if (swizzle_offset(start, transfer.swizzle) != swizzle_offset(start, swizzle)).any():
                 return transfer
     return None
+
+
+def _addresses(chunks: Chunks) -> np.ndarray:
+    return (np.arange(chunks.start, chunks.stop) if isinstance(chunks, slice) else chunks) << 4
 
 
 def check_wgmma(w: Warp, chunks: Chunks, swizzle: int, operand: str, location: str) -> None:
