@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from .assembler import assemble, assembler_version
 from .chips import chip as known_chip
-from .runtime import Kernel, driver
+from .compiled_kernel import CompiledKernel
+from .runtime import driver
+from .runtime.artifact import unpack
 from .runtime.disk_cache import DiskCache, digest
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     Source = str | os.PathLike[str] | ir.Module | ir.Operation | ir.OpView
 
 
-def compile(source: Source, chip: str = "native", *, kernel: str | None = None, **options: Any) -> Kernel:
+def compile(source: Source, chip: str = "native", *, kernel: str | None = None, **options: Any) -> CompiledKernel:
     """Compiles ``source`` and returns its kernel, ready to be called with arrays.
 
     ``source``: MLIR text, the path of a file (a ``Path``, or a string that ends in ``.mlir``), or a module. ``chip``:
@@ -50,7 +52,7 @@ def compile_all(
     assembler: str = "nvjitlink",
     assembler_options: Sequence[str] = (),
     cache: bool | DiskCache = True,
-) -> dict[str, Kernel]:
+) -> dict[str, CompiledKernel]:
     """All kernels of ``source`` by name, in the order of the module; see ``compile``.
 
     ``opt_level``: LLVM's, 0 to 3. ``assembler``: ``nvjitlink``, ``ptxas`` or the path of one; ``assembler_options`` go
@@ -66,7 +68,7 @@ def compile_all(
     if store is not None:
         content = store.get(key)
         if content is not None:
-            return dict(_unpack(content))
+            return dict(_unpack(content, text, name))
     kernels = _compile(text, name, chip, opt_level, assembler, assembler_options)
     if store is not None:
         store.put(key, _pack(kernels))
@@ -75,7 +77,7 @@ def compile_all(
 
 def _compile(
     text: str, name: str, chip: str, opt_level: int, assembler: str, assembler_options: Sequence[str]
-) -> dict[str, Kernel]:
+) -> dict[str, CompiledKernel]:
     from .compile.compiler import compile_text
 
     compiled = compile_text(text, chip, name=name, opt_level=opt_level, assemble_cubin=False)
@@ -83,8 +85,13 @@ def _compile(
         raise ValueError(f"{name} has no kernel: needed: a gpu.func with the attribute kernel, in a gpu.module")
     cubin = assemble(compiled.ptx, chip, assembler=assembler, options=assembler_options)
     return {
-        kernel: Kernel(
-            cubin, signature, ptx=compiled.ptx, plans=[copy.plan for copy in compiled.plans if copy.kernel == kernel]
+        kernel: CompiledKernel(
+            cubin,
+            signature,
+            ptx=compiled.ptx,
+            plans=[copy.plan for copy in compiled.plans if copy.kernel == kernel],
+            source=text,
+            source_name=name,
         )
         for kernel, signature in compiled.signatures.items()
     }
@@ -105,17 +112,18 @@ def _text(source: Source) -> tuple[str, str]:
     return operation.get_asm(enable_debug_info=True), "-"
 
 
-def _pack(kernels: dict[str, Kernel]) -> bytes:
+def _pack(kernels: dict[str, CompiledKernel]) -> bytes:
     """All kernels as bytes: for each a length, and what ``Kernel.to_bytes`` gives."""
     packed = [kernel.to_bytes() for kernel in kernels.values()]
     return b"".join(struct.pack("<Q", len(each)) + each for each in packed)
 
 
-def _unpack(content: bytes) -> Iterator[tuple[str, Kernel]]:
+def _unpack(content: bytes, source: str, name: str) -> Iterator[tuple[str, CompiledKernel]]:
     position = 0
     while position < len(content):
         (length,) = struct.unpack_from("<Q", content, position)
-        kernel = Kernel.from_bytes(content[position + 8 : position + 8 + length], "a cached kernel")
+        parts = unpack(content[position + 8 : position + 8 + length], "a cached kernel")
+        kernel = CompiledKernel(**parts, source=source, source_name=name)
         yield kernel.signature.name, kernel
         position += 8 + length
 

@@ -47,9 +47,9 @@ def simulate(
         compiled.texts["lowered"],
         signature,
         args,
-        _shape(grid),
-        _shape(block),
-        _shape(cluster),
+        grid,
+        block,
+        cluster,
         schedules=schedules,
         checks=checks,
         profile=profile,
@@ -77,10 +77,3 @@ def _signature(compiled: CompiledModule, name: str | None) -> KernelSignature:
     if name not in signatures:
         raise ValueError(f"name one of the kernels {', '.join(signatures) or '(none)'}; got {name!r}")
     return signatures[name]
-
-
-def _shape(value: int | Sequence[int] | None) -> tuple[int, int, int] | None:
-    if value is None:
-        return None
-    values = (value,) if isinstance(value, int) else tuple(value)
-    return (*values, *(1,) * (3 - len(values)))  # type: ignore[return-value]

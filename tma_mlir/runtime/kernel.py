@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..abi.extents import Extent, promised, promised_cluster
 from ..abi.signature import KernelSignature, PointerArgument, ValueArgument
 from ..abi.symbols import scalars_in_descriptors
 from ..assembler import Cubin, Resources
@@ -19,7 +20,7 @@ from .binding import Value, convert
 from .errors import CudaError
 from .fast_keys import fast_keys, may_be_negated
 from .known_launches import UNREADABLE, KnownLaunches, make_room
-from .launch import Extent, LaunchAttributes, Prepared, Shape, dim3, promised
+from .launch import LaunchAttributes, Prepared, Shape
 from .module import Module, allow_cluster, allow_shared
 from .placement import choose_device, choose_stream, other_streams
 from .specialise import Specialisation, specialise
@@ -180,7 +181,7 @@ class Kernel:
         ordinal = choose_device(self.signature.name, views, order)
         with driver.current(ordinal):
             shape = self._shape(grid, block, ordinal, **options)
-            if shape.empty or _all_empty(self.signature, values):
+            if shape.empty or changes_nothing(self.signature, values):
                 return lambda: None
             special = specialise(self.signature, self._module.function(ordinal), shape, values)
         prepared = special.prepare(_addresses(values, arguments))
@@ -246,7 +247,7 @@ class Kernel:
             shape = self._shape(
                 grid, block, ordinal, cluster=cluster, shared_memory=shared_memory, attributes=attributes
             )
-            if shape.empty or _all_empty(self.signature, values):
+            if shape.empty or changes_nothing(self.signature, values):
                 return
             on_host = any(view.device == HOST for view in views)
             if on_host and driver.is_capturing(order.stream):
@@ -289,10 +290,8 @@ class Kernel:
         signature, function = self.signature, self._module.function(ordinal)
         grid3 = promised("grid", grid, signature.grid, signature.name)
         block3 = promised("block", block, signature.block, signature.name)
-        cluster3 = signature.cluster if cluster is None else dim3(cluster, "cluster")
+        cluster3 = promised_cluster(cluster, signature.cluster, grid3, signature.name)
         if cluster3 is not None:
-            if any(g % c for g, c in zip(grid3, cluster3, strict=True)):
-                raise ValueError(f"grid {grid3} is not a multiple of the cluster {cluster3}. Round the grid up")
             if function.cluster_compiled:
                 cluster3 = None  # the cubin says it, and saying it again must not differ
             else:
@@ -368,9 +367,9 @@ def _addresses(values: Sequence[Value], arguments: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _all_empty(signature: KernelSignature, values: Sequence[Value]) -> bool:
-    """Whether there are arrays, none of them has an element, and the kernel knows no other memory: whatever it does,
-    nothing can change."""
+def changes_nothing(signature: KernelSignature, values: Sequence[Value]) -> bool:
+    """Whether a launch on ``values`` can be left out: there are arrays, none of them has an element, and the kernel knows
+    no other memory."""
     for argument, value in zip(signature.arguments, values, strict=True):
         if isinstance(argument, PointerArgument | ValueArgument) and isinstance(value, bytes):
             return False  # an address, or a struct that may hold one

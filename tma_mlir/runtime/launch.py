@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.extents import Dim3
 from ..hardware import DESCRIPTOR_BYTES
 from . import driver
 from .module import Function
 from .streams import MAX_STREAMS
 from .tensor_maps import DescriptorBlock
-
-Dim3 = tuple[int, int, int]
-Extent = int | Sequence[int] | None
-"""A grid, block or cluster as it is given; None for what the module says."""
 
 SLAB_BUFFERS = 16
 """Parameter buffers made at a time."""
@@ -46,29 +43,6 @@ class LaunchAttributes:
 
 
 NO_ATTRIBUTES = LaunchAttributes()
-
-
-def dim3(value: int | Sequence[int], what: str, least: int = 1) -> Dim3:
-    """One to three extents of at least ``least``, x first, missing ones 1."""
-    values = tuple(value) if isinstance(value, Sequence) else (value,)
-    if not 1 <= len(values) <= 3 or any(not hasattr(v, "__index__") for v in values):
-        raise TypeError(f"{what} is {value!r}, needed: one to three integers")
-    x, y, z = (*(v.__index__() for v in values), 1, 1)[:3]
-    if min(x, y, z) < least:
-        raise ValueError(f"{what} is {(x, y, z)}, needed: at least {least} each")
-    return x, y, z
-
-
-def promised(what: str, given: Extent, compiled: tuple[int, int, int] | None, kernel: str) -> tuple[int, int, int]:
-    """The extent to launch with: the compiled one is a promise the code relies on."""
-    if given is None:
-        if compiled is None:
-            raise TypeError(f"kernel {kernel!r} does not say its {what}: pass {what}=")
-        return compiled
-    extent = dim3(given, what, least=0 if what == "grid" else 1)
-    if compiled is not None and extent != compiled:
-        raise ValueError(f"{what} {extent}, but kernel {kernel!r} was compiled for {compiled}. Pass None or {compiled}")
-    return extent
 
 
 @dataclass(frozen=True)

@@ -316,6 +316,8 @@ class Machine:
     steps: int = 0
     transfers: int = 0
     transfer_bytes: int = 0
+    issued: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """Copies and bytes by place and kind."""
     findings: dict[Any, Any] = field(default_factory=dict)
     taken: dict[Any, Any] = field(default_factory=dict)
     bulk_waits: dict[str, None] = field(default_factory=dict)
@@ -330,6 +332,12 @@ class Machine:
         """Shared memory of one CTA; its bytes are noise until written."""
         data = np.full(self.shared_bytes, 0xCD, np.uint8)
         return Region("shared", "shared", 0, data)
+
+    def note_issue(self, transfer: Transfer, size: int) -> None:
+        """Count a copy that moves ``size`` bytes."""
+        key = transfer.location, transfer.what
+        count, total = self.issued.get(key, (0, 0))
+        self.issued[key] = count + 1, total + size
 
     def trace_phase(self, barrier: MBarrier) -> None:
         if self.trace is not None:

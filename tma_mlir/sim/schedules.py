@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from ..abi.extents import Extent
 from ..abi.signature import KernelSignature
 from ..chips import DEFAULT_CHIP
 from .errors import SimulationError
-from .simulate import Shape, SimulationResult, load_program, simulate
+from .simulate import SimulationResult, load_program, simulate
 
 
 def simulate_schedules(
     module: Any,
     signature: KernelSignature,
     arguments: Sequence[Any],
-    grid: Shape | None = None,
-    block: Shape | None = None,
-    cluster: Shape | None = None,
+    grid: Extent = None,
+    block: Extent = None,
+    cluster: Extent = None,
     *,
     schedules: int = 1,
     checks: bool | str = True,

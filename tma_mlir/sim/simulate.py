@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from ..abi import scalars
 from ..abi import values as by_value
 from ..abi.conditions import check_failures
+from ..abi.extents import Extent, promised, promised_cluster
 from ..abi.parameters import parameter_words, pointer_of
 from ..abi.signature import (
     Argument,
@@ -59,18 +61,31 @@ from .trace import Trace
 Shape = tuple[int, int, int]
 
 
+@dataclass(frozen=True)
+class Issued:
+    """Bulk copy instructions of one place: ``what`` they do, how many were executed, and their bytes together (those of
+    every CTA of a multicast)."""
+
+    location: str
+    what: str
+    count: int
+    bytes: int
+
+
 @dataclass
 class SimulationResult:
     """What a run reports besides its effect on the arrays.
 
-    ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed. ``steps``:
-    program segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they were asked for.
+    ``findings`` are warnings (errors raise). ``transfers``/``transfer_bytes``: bulk copies completed, by place in
+    ``issued``. ``steps``: program segments executed, the simulator's unit of time. ``profile`` and ``trace`` if they
+    were asked for.
     """
 
     findings: tuple[Finding, ...]
     transfers: int
     transfer_bytes: int
     steps: int
+    issued: tuple[Issued, ...] = ()
     profile: Profile | None = None
     trace: Trace | None = None
 
@@ -165,9 +180,9 @@ def simulate(
     module: Any,
     signature: KernelSignature,
     arguments: Sequence[Any],
-    grid: Shape | None = None,
-    block: Shape | None = None,
-    cluster: Shape | None = None,
+    grid: Extent = None,
+    block: Extent = None,
+    cluster: Extent = None,
     *,
     schedule_seed: int = 0,
     checks: bool | str = True,
@@ -182,20 +197,18 @@ def simulate(
     ``module``: the lowered module (``ir.Module`` or text), ignored when a ``program`` of ``load_program`` is given.
     ``checks``: False or ``"none"`` runs without hazard checks (faults, bounds of global memory and deadlocks are always
     reported). ``schedule_seed``: 0 runs warps in order and completes copies as late as possible; others are random.
-    ``progress(done, total)`` is called after each cluster. ``chip``: the one whose shared memory a block has. Raises
-    ``SimulationError`` on the first error.
+    Grid, block and cluster: one to three extents, x first, or None for what the module says (a grid it does not say is
+    one block); others than it says are refused, and nothing runs on a grid without blocks. ``progress(done, total)`` is
+    called after each cluster. ``chip``: the one whose shared memory a block has. Raises ``SimulationError`` on the
+    first error.
     """
     if program is None:
         program = load_program(module, signature.name, signature.dynamic_shared_bytes, chip)
     kernel = program.kernel
-    grid = grid or signature.grid or _known(kernel, "gpu.known_grid_size") or (1, 1, 1)
-    block = block or signature.block or _known(kernel, "gpu.known_block_size") or _known(kernel, "nvvm.maxntid")
-    cluster = cluster or signature.cluster or _known(kernel, "nvvm.cluster_dim") or (1, 1, 1)
-    if block is None:
-        raise SimulationError("launch", "the block size is neither given nor known from the module")
-    grid, block, cluster = _shape(grid), _shape(block), _shape(cluster)
-    _check_launch(grid, block, cluster)
-    machine, values = _bind(program, signature, arguments, grid, block, cluster)
+    grid3, block3, cluster3 = _launch(kernel, signature, grid, block, cluster)
+    if 0 in grid3:
+        return SimulationResult((), 0, 0, 0)
+    machine, values = _bind(program, signature, arguments, grid3, block3, cluster3)
     machine.random = None if schedule_seed == 0 else np.random.default_rng(schedule_seed)
     machine.check = checks is True or (isinstance(checks, str) and checks != "none")
     machine.profile = Profile(kernel) if profile else None
@@ -226,6 +239,7 @@ def simulate(
         machine.transfers,
         machine.transfer_bytes,
         machine.steps,
+        tuple(Issued(*key, *counts) for key, counts in machine.issued.items()),
         machine.profile,
         machine.trace,
     )
@@ -250,19 +264,26 @@ def _known(kernel: Kernel, name: str) -> Shape | None:
     return tuple(value) if isinstance(value, list) and any(value) else None  # type: ignore[return-value]
 
 
-def _shape(value: Any) -> Shape:
-    values = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
-    return (*values, *(1,) * (3 - len(values)))  # type: ignore[return-value]
-
-
-def _check_launch(grid: Shape, block: Shape, cluster: Shape) -> None:
-    threads = block[0] * block[1] * block[2]
-    if not 1 <= threads <= 1024:
+def _launch(
+    kernel: Kernel, signature: KernelSignature, grid: Extent, block: Extent, cluster: Extent
+) -> tuple[Shape, Shape, Shape]:
+    """Grid, block and cluster, checked as a launch on a GPU checks them."""
+    name = signature.name
+    try:
+        known = signature.grid or _known(kernel, "gpu.known_grid_size")
+        grid3 = promised("grid", 1 if grid is None and known is None else grid, known, name)
+        known = signature.block or _known(kernel, "gpu.known_block_size") or _known(kernel, "nvvm.maxntid")
+        block3 = promised("block", block, known, name)
+        known = signature.cluster or _known(kernel, "nvvm.cluster_dim")
+        cluster3 = promised_cluster(cluster, known, grid3, name) or (1, 1, 1)
+    except (TypeError, ValueError) as error:
+        raise SimulationError("launch", str(error)) from None
+    threads = math.prod(block3)
+    if threads > 1024:
         raise SimulationError("launch", f"a block of {threads} threads; legal are 1..1024")
-    if any(g < 1 or g % c for g, c in zip(grid, cluster, strict=True)):
-        raise SimulationError("launch", f"grid {grid} is not a multiple of the cluster {cluster}")
-    if cluster[0] * cluster[1] * cluster[2] > 16:
-        raise SimulationError("launch", f"cluster {cluster} has more than 16 CTAs")
+    if math.prod(cluster3) > 16:
+        raise SimulationError("launch", f"cluster {cluster3} has more than 16 CTAs")
+    return grid3, block3, cluster3
 
 
 def _bind(

@@ -75,7 +75,9 @@ def launch(machine: Machine, transfer: Transfer) -> None:
     transfer.issue_step = machine.steps
     transfer.issuer.cluster.in_flight.append(transfer)
     machine.transfers += 1
-    machine.transfer_bytes += transfer.bytes_per_cta * max(1, len(transfer.targets))
+    size = transfer.bytes_per_cta * max(1, len(transfer.targets))
+    machine.transfer_bytes += size
+    machine.note_issue(transfer, size)
     if machine.trace is not None:
         machine.trace.issue(transfer)
 

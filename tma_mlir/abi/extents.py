@@ -1,0 +1,40 @@
+"""Grid, block and cluster of a launch, against what the module promised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Dim3 = tuple[int, int, int]
+Extent = int | Sequence[int] | None
+"""A grid, block or cluster as it is given; None for what the module says."""
+
+
+def dim3(value: int | Sequence[int], what: str, least: int = 1) -> Dim3:
+    """One to three extents of at least ``least``, x first, missing ones 1. Raises ``TypeError`` or ``ValueError``."""
+    values = tuple(value) if isinstance(value, Sequence) else (value,)
+    if not 1 <= len(values) <= 3 or any(not hasattr(v, "__index__") for v in values):
+        raise TypeError(f"{what} is {value!r}, needed: one to three integers")
+    x, y, z = (*(v.__index__() for v in values), 1, 1)[:3]
+    if min(x, y, z) < least:
+        raise ValueError(f"{what} is {(x, y, z)}, needed: at least {least} each")
+    return x, y, z
+
+
+def promised(what: str, given: Extent, compiled: Dim3 | None, kernel: str) -> Dim3:
+    """The extent to launch with: the compiled one is a promise the code relies on. Raises as ``dim3`` does."""
+    if given is None:
+        if compiled is None:
+            raise TypeError(f"kernel {kernel!r} does not say its {what}: pass {what}=")
+        return compiled
+    extent = dim3(given, what, least=0 if what == "grid" else 1)
+    if compiled is not None and extent != compiled:
+        raise ValueError(f"{what} {extent}, but kernel {kernel!r} was compiled for {compiled}. Pass None or {compiled}")
+    return extent
+
+
+def promised_cluster(given: Extent, compiled: Dim3 | None, grid: Dim3, kernel: str) -> Dim3 | None:
+    """Blocks of a cluster, None where neither side says anything; the grid has to be a multiple of it."""
+    cluster = compiled if given is None else promised("cluster", given, compiled, kernel)
+    if cluster is not None and any(g % c for g, c in zip(grid, cluster, strict=True)):
+        raise ValueError(f"grid {grid} is not a multiple of the cluster {cluster}. Round the grid up")
+    return cluster
