@@ -21,7 +21,8 @@
 // PTX-DAG: cp.async.bulk.tensor.3d.shared::{{cta|cluster}}.global
 // PTX-DAG: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 
-// RESULT: verified: {{.*}}; changed arguments: 2
+// RESULT: verified: {{.*}}
+// RESULT: changed: argument 2 ({{[^)]*}})
 
 !bytes = memref<?xi8, #gpu.address_space<workgroup>>
 !tile_a = memref<128x64xbf16, #gpu.address_space<workgroup>>

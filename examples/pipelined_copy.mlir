@@ -21,7 +21,8 @@
 // PTX-DAG: cp.async.bulk.tensor.2d.global.shared::cta
 // PTX-DAG: cp.async.bulk.wait_group.read {{.*}}1;
 
-// RESULT: verified: {{.*}}; changed arguments: 1
+// RESULT: verified: {{.*}}
+// RESULT: changed: argument 1 ({{[^)]*}})
 
 !bytes = memref<?xi8, #gpu.address_space<workgroup>>
 !tile = memref<32x64xi32, #gpu.address_space<workgroup>>

@@ -21,7 +21,8 @@
 // PTX: cp.async.bulk.commit_group
 // PTX: cp.async.bulk.wait_group 0
 
-// RESULT: verified: {{.*}}; changed arguments: 0
+// RESULT: verified: {{.*}}
+// RESULT: changed: argument 0 ({{[^)]*}})
 
 module attributes {gpu.container_module} {
   gpu.module @kernels {

@@ -54,8 +54,25 @@ def place_of(location: ir.Location) -> Place | None:
     found = _FILE_LINE_COLUMN.search(str(location))
     if not found:
         return None
-    file = re.sub(r"\\(.)", r"\1", found[1])
-    return Place(file, int(found[2]), int(found[3]))
+    return Place(_unquoted(found[1]), int(found[2]), int(found[3]))
+
+
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
+
+
+def quoted(text: str) -> str:
+    """``text`` as a string literal of MLIR, which knows hexadecimal escapes only."""
+    data = text.encode(errors="surrogateescape")
+    return '"' + "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in data) + '"'
+
+
+def _unquoted(text: str) -> str:
+    """What MLIR prints between quotation marks, without its escapes."""
+
+    def plain(found: re.Match[bytes]) -> bytes:
+        return bytes.fromhex(found[1].decode()) if len(found[1]) == 2 else found[1]
+
+    return _ESCAPE.sub(plain, text.encode()).decode(errors="surrogateescape")
 
 
 def place_text(location: ir.Location) -> str:

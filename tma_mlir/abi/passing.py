@@ -92,7 +92,10 @@ _REMEDIES = (
     (r"f(?:80|128)\b", "Use f64 in it"),
     (r"\bf[46]E", "Use i8 and take the bits apart in the kernel"),
     (r"^tensor<", "Use a memref: bufferize the kernel first"),
-    (r"^!nvgpu\.tensormap", "Use the memref: tile.copy_async makes its descriptor"),
+    (
+        r"^!nvgpu\.tensormap",
+        "Pass the memref it is of and copy with tile.copy_async: a launch makes its descriptor",
+    ),
     (r"^!llvm\.struct<.*opaque", "Use !llvm.ptr to it"),
     (r"^memref<", "Use one memref of all the elements"),
     (r"", "Use what it is made of: numbers, pointers and memrefs"),

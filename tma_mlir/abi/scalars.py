@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..dtypes import DType
@@ -14,14 +16,17 @@ def to_bytes(value: Any, dtype: DType) -> bytes:
     """``value`` as one element of ``dtype``, little-endian.
 
     Signless integers (``i32``) take the signed and the unsigned range. Raises ``TypeError`` for no number, a fraction
-    where an integer is needed, or a number out of range. A float that is too large for its type becomes infinite, as
-    in NumPy.
+    where an integer is needed, or a number out of range; a finite float that its type does not reach is out of range.
     """
     if dtype.is_float:
         if not isinstance(value, numbers.Real | np.generic) or isinstance(value, np.complexfloating):
             raise TypeError(f"{value!r} is not a number of type {dtype}")
+        number = float(value)
         with np.errstate(over="ignore"):
-            return np.asarray(float(value)).astype(dtype.numpy).tobytes()
+            narrow = np.asarray(number).astype(dtype.numpy)
+        if not math.isnan(number) and float(narrow) != number and not np.isfinite(narrow):
+            raise TypeError(f"{value} does not fit {dtype} (largest: {float(ml_dtypes.finfo(dtype.numpy).max)})")
+        return narrow.tobytes()
     number = to_int(value, dtype)
     return number.to_bytes(dtype.bytes, "little", signed=number < 0)
 

@@ -51,5 +51,10 @@ def _refusal(type_: ir.Type) -> Refusal | None:
     if memref is not None:
         return element_refusal(memref.element)
     if isinstance(type_, ir.MemRefType):
-        return Refusal(text, "a strided layout", "Copy it to a memref that has one before the launch")
-    return Refusal(text, "a rank", "Cast it to a ranked memref before the launch")
+        return Refusal(
+            text,
+            "a strided layout",
+            "Write a layout that has strides as strided<[...], offset: N>, or copy it to a memref without a layout "
+            "before the launch",
+        )
+    return Refusal(text, "a rank", "Cast it to a ranked memref before the launch (memref.cast)")

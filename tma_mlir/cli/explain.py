@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,59 +11,82 @@ from typing import Any
 
 from ..chips import CHIPS, DEFAULT_CHIP
 from .guard import doing, guarded
-from .source import InputError, Source, read
+from .program import BAD_INPUT, EXIT_CODES, Parser, complain
+from .source import InputError, Source, fatal_text, read, silent_parse_failure
+
+PROGRAM = "tma-explain"
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="tma-explain",
+    made = Parser(
+        prog=PROGRAM,
         description="Plan every tile.copy_async of a file and say what was chosen, under which conditions, and why "
-        "each other way lost or which rule forbids it. Exits with 1 if a copy has no plan.",
+        "each other way lost or which rule forbids it.",
+        epilog=f"{EXIT_CODES}. A copy that has no plan is wrong input.",
     )
-    made.add_argument("file", nargs="?", default="-", help="MLIR file, - for standard input")
-    made.add_argument("--chip", default=DEFAULT_CHIP, choices=CHIPS, metavar="C", help=f"one of {', '.join(CHIPS)}")
-    made.add_argument("--format", choices=("text", "json"), default="text")
+    made.add_argument("file", nargs="?", default="-", help="MLIR text or bytecode; - is standard input (the default)")
+    made.add_argument(
+        "--chip",
+        default=DEFAULT_CHIP,
+        choices=CHIPS,
+        metavar="C",
+        help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})",
+    )
+    made.add_argument("--format", choices=("text", "json"), default="text", help="text (the default) or JSON")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
-    return guarded("tma-explain", lambda: _main(options))
+    return guarded(PROGRAM, lambda: run(options))
 
 
-def _main(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """The whole command in this process."""
     try:
         source = read(options.file)
     except InputError as error:
-        print(error, file=sys.stderr)
-        return 1
+        complain(PROGRAM, str(error))
+        return BAD_INPUT
     doing(f"{source.name}:1:1")
     explained = _explain(source, options.chip)
     if explained is None:
-        return 1
+        return BAD_INPUT
     if options.format == "json":
         print(json.dumps([each["json"] for each in explained], indent=2))
     else:
-        print("\n".join(each["text"] for each in explained))
-    return 0 if all(each["planned"] for each in explained) else 1
+        print("\n".join(each["text"] for each in explained) or f"{source.name}: there is no tile.copy_async to explain")
+    return 0 if all(each["planned"] for each in explained) else BAD_INPUT
 
 
 def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
     """What to print of every copy; None after errors have been printed."""
     from mlir import ir
 
-    from ..diagnostics import collecting
+    from ..analysis.ir_access import collect
+    from ..analysis.kernel_forms import outlining_errors
+    from ..analysis.kernel_parameters import parameter_errors
+    from ..diagnostics import collecting, report
     from ..dialect import make_context
+    from ..errors import TileErrors
     from ..passes.pipeline import run_pipeline
 
+    fatal = fatal_text(source, source.text)
+    if fatal:
+        source.show(fatal)
+        return None
     context = make_context()
-    with context, collecting(context, lambda each: print(source.render(each), file=sys.stderr)) as said:
+    with context, collecting(context, source.show) as said:
         try:
             root = ir.Module.parse(source.bytecode or source.text).operation
             run_pipeline(root, "builtin.module(tile-verify)")
-        except ir.MLIRError as error:
+            errors = [*outlining_errors(root), *itertools.chain(*map(parameter_errors, collect(root, ("gpu.func",))))]
+            if errors:
+                report(TileErrors(errors))
+                return None
+        except ir.MLIRError:
             if not said.failed:
-                print(f"{source.name}:1:1: error: {error}", file=sys.stderr)
+                source.show(silent_parse_failure(source, source.text))
             return None
         return list(_copies(root, source, chip))
 

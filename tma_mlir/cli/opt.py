@@ -8,11 +8,13 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import Diagnostic, collecting
 from .guard import doing, guarded
 from .opt_flags import PROGRAM, own_flags, parser
+from .program import BAD_INPUT, BAD_USAGE, UsageError, complain
 from .source import InputError, Source, fatal_text, read, silent_parse_failure
 
 if TYPE_CHECKING:
@@ -47,14 +49,14 @@ def run(options: argparse.Namespace, pass_flags: Sequence[str]) -> int:
         if options.list_passes:
             return listing.list_passes()
         return _Job.prepare(options, pass_flags).run()
-    except PipelineError as error:
-        print(error, file=sys.stderr)
+    except (PipelineError, UsageError) as error:
+        complain(PROGRAM, str(error))
+        return BAD_USAGE
     except (InputError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        text = str(error)
-        print(text if ": error: " in text else f"{PROGRAM}: error: {text}", file=sys.stderr)
-    return 1
+        complain(PROGRAM, str(error))
+        return BAD_INPUT
 
 
 @dataclass
@@ -100,16 +102,13 @@ class _Job:
                 self._write()
         if self.options.mlir_timing:
             print(self.timing.report(), file=sys.stderr)
-        return 0 if good else 1
-
-    def _say(self, diagnostic: Diagnostic) -> None:
-        print(self.source.render(diagnostic), file=sys.stderr)
+        return 0 if good else BAD_INPUT
 
     def _process_loudly(self, chunk: str) -> bool:
-        with collecting(self.context, self._say, self.options.tma_remarks) as said:
+        with collecting(self.context, self.source.show, self.options.tma_remarks) as said:
             problem = self._process(chunk)
             if problem and (not said.failed or problem.message.startswith("internal error")):
-                self._say(problem)
+                self.source.show(problem)
         return not problem and not said.failed
 
     def _check(self, chunk: str) -> bool:
@@ -122,7 +121,7 @@ class _Job:
             said = [*said, problem]
         wrong = mismatches(chunk, self.source.name, said, self.options.verify_diagnostics == "only-expected")
         for each in wrong:
-            self._say(each)
+            self.source.show(each)
         return not wrong
 
     def _process(self, chunk: str) -> Diagnostic | None:
@@ -163,8 +162,9 @@ class _Job:
         with self.context:
             if self.source.bytecode:
                 return ir.Module.parse(self.source.bytecode)
-            if self.options.split_input_file or self.source.name == "<stdin>":
+            if self.options.split_input_file or not Path(self.source.name).is_file():
                 return ir.Module.parse(chunk)
+            # Locations name the file. What is no regular file (a pipe) cannot be read twice.
             return ir.Module.parseFile(self.source.name)
 
     def _tile_verify(self, op: ir.Operation) -> bool:

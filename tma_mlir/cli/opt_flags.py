@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import NoReturn
+
+from .program import EXIT_CODES, Parser
 
 PROGRAM = "tma-opt"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        print(f"{PROGRAM}: error: {message}", file=sys.stderr)
-        raise SystemExit(1)
-
-
 def parser() -> argparse.ArgumentParser:
     """Reads every flag but those that are names of passes."""
-    made = _Parser(
+    made = Parser(
         prog=PROGRAM,
-        allow_abbrev=False,
         description="Parse, verify, transform and print MLIR that may hold the tile dialect.",
-        epilog="Every pass is a flag too: --canonicalize, --tile-plan-copies='option=value ...'; see --list-passes.",
+        epilog="Every pass is a flag too: --canonicalize, --tile-plan-copies='option=value ...'; see --list-passes. "
+        f"{EXIT_CODES}.",
     )
     add = made.add_argument
     add("input", nargs="?", default="-", help="MLIR text or bytecode; - is standard input (the default)")

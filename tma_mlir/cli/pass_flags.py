@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from .opt_flags import own_flags
-from .source import InputError
+from .program import UsageError
 
 if TYPE_CHECKING:
     from ..passes.pipeline import ParsedPipeline
@@ -33,7 +33,7 @@ def separate(arguments: Sequence[str], own: Container[str]) -> tuple[list[str], 
 def boolean(flag: str, text: str) -> bool:
     known = {"true": True, "1": True, "false": False, "0": False}
     if text.lower() not in known:
-        raise InputError(f"{flag} takes true or false, not '{text}'")
+        raise UsageError(f"{flag} takes true or false, not '{text}'")
     return known[text.lower()]
 
 
@@ -41,13 +41,13 @@ def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None
     """The checked pipeline of ``--pass-pipeline`` or of single-pass flags; None when neither is given.
 
     A pass restricted to another operation than the module is nested in it, as mlir-opt does. Needs a current context.
-    ``PipelineError`` or ``InputError`` says what is wrong.
+    ``PipelineError`` or ``UsageError`` says what is wrong.
     """
     from ..passes.pipeline import parse_pipeline
     from ..passes.pipeline_check import check
 
     if text is not None and flags:
-        raise InputError(f"--pass-pipeline cannot be combined with the flag '{flags[0]}'")
+        raise UsageError(f"--pass-pipeline cannot be combined with the flag '{flags[0]}'")
     if flags:
         text = f"{_MODULE}({','.join(map(_element, flags))})"
     if text is None:
@@ -58,11 +58,11 @@ def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None
 
 
 def known_passes(flag: str, values: Sequence[str]) -> frozenset[str]:
-    """Names of passes out of ``values`` (each one name or several with commas); ``InputError`` for an unknown pass."""
+    """Names of passes out of ``values`` (each one name or several with commas); ``UsageError`` for an unknown pass."""
     names = frozenset(name.strip() for value in values for name in value.split(","))
     for name in sorted(names):
         if _anchor(name) is None:
-            raise InputError(f"{flag}: there is no pass '{name}'{_hint(name)}")
+            raise UsageError(f"{flag}: there is no pass '{name}'{_hint(name)}")
     return names
 
 
@@ -70,7 +70,7 @@ def _element(flag: str) -> str:
     name, _, options = flag.lstrip("-").partition("=")
     anchor = _anchor(name)
     if anchor is None:
-        raise InputError(f"unknown flag or pass '{flag}'{_hint(name)}")
+        raise UsageError(f"unknown flag or pass '{flag}'{_hint(name)}")
     element = f"{name}{{{options}}}" if options else name
     return element if anchor in ("", _MODULE) else f"{anchor}({element})"
 

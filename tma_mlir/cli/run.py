@@ -4,192 +4,259 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..chips import CHIPS, DEFAULT_CHIP
-from ..sim.command_line import add_options, run_with_options
+from ..diagnostics import Diagnostic, Place
 from .guard import doing, guarded
+from .program import BAD_INPUT, WRONG_RESULT, complain
+from .run_flags import PROGRAM, SCREEN, parse
+from .source import InputError, Source, fatal_text, read, silent_parse_failure
 
 if TYPE_CHECKING:
     from ..abi.signature import KernelSignature
     from ..compile.compiler import CompiledModule
     from ..run.arguments import Value
-
-EMITS = ("plan", "nvgpu", "lowered", "ptx", "cubin")
+    from ..run.execute import Extents
+    from ..run.expected import Expectation
+    from ..sim.errors import Finding
 
 
 class Failure(Exception):
-    """Ends the run with exit status 1; the message is for the user."""
+    """Ends the run with ``code``; the messages are for the user, those without a place as text."""
 
-
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="tma-run",
-        description="Compile a kernel, run it once on a GPU or in the simulator, and check the result byte for byte "
-        "against its copies executed by definition.",
-        epilog="Grid and block come from the kernel's known_grid_size and known_block_size.",
-    )
-    made.add_argument("file", type=Path, help="MLIR file with a gpu.module")
-    made.add_argument(
-        "--chip", default=DEFAULT_CHIP, metavar="C", help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})"
-    )
-    made.add_argument(
-        "--device", choices=("auto", "gpu", "sim"), default="auto", help="auto: the GPU when there is one"
-    )
-    made.add_argument("--kernel", metavar="NAME", help="which kernel, where the file has several")
-    made.add_argument(
-        "--arg", action="append", default=[], metavar="I=VALUE",
-        help="argument I: FILE.npy, zeros, iota, random:SEED, small:SEED (-4 to 4); @64x128 gives dynamic shapes, and "
-        "@64x128xf32 what a pointer points to (0: nothing); or a number; or the numbers of a vector, complex number, "
-        "array or struct in order, as in 1,2.5,3",
-    )  # fmt: skip
-    made.add_argument("--out", action="append", default=[], metavar="I=FILE.npy", help="write argument I after the run")
-    add_options(made)
-    made.add_argument("--emit", default="", metavar="LIST", help=f"comma-separated: {','.join(EMITS)}")
-    made.add_argument("--out-dir", type=Path, metavar="D", help="folder for what --emit writes (made if missing)")
-    return made
+    def __init__(self, *messages: Diagnostic | str, code: int = BAD_INPUT) -> None:
+        self.messages, self.code = messages, code
+        super().__init__(*messages)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(argv)
-    return guarded("tma-run", lambda: _main(options))
+    options = parse(argv)
+    return guarded(PROGRAM, lambda: run(options))
 
 
-def _main(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """The whole command in this process."""
     try:
-        return _run(options)
+        source = read(options.file)
+    except InputError as error:
+        complain(PROGRAM, str(error))
+        return BAD_INPUT
+    try:
+        return _run(options, source)
     except Failure as failure:
-        print(failure, file=sys.stderr)
-        return 1
+        for message in failure.messages:
+            if isinstance(message, str):
+                complain(PROGRAM, message)
+            else:
+                source.show(message)
+        return failure.code
 
 
-def _run(options: argparse.Namespace) -> int:
-    from ..assembler import AssemblerError
-    from ..compile.compiler import STAGES, CompileError, compile_text
-    from ..run.arguments import ArgumentError, load_path, make_arguments
-    from ..run.report import instruction_lines, plan_lines
+def _run(options: argparse.Namespace, source: Source) -> int:
+    from ..run.arguments import make_arguments, output_path
+    from ..run.array_spec import ArgumentError
+    from ..run.expected import read_expectations
+    from ..run.report import instruction_lines, plan_lines, resource_line, spilled_bytes
 
+    doing(f"{source.name}:1:1")
+    # What cannot succeed is said before anything is compiled, as far as it is known by then.
     try:
-        arguments = _pairs("--arg", options.arg)
-        outputs = {index: load_path(text) for index, text in _pairs("--out", options.out).items()}
-        emits = _emits(options)
-        text = _read(options.file)
-        doing(f"{options.file}:1:1")
-        compiled = compile_text(text, options.chip, name=str(options.file), keep=STAGES)
+        outputs = {index: output_path(index, text) for index, text in options.out.items()}
+        compiled = _compiled(source, options.chip)
         signature = _kernel(compiled, options.kernel)
-        values = make_arguments(signature, arguments)
-    except (ArgumentError, AssemblerError, CompileError, ValueError) as error:
-        raise Failure(_prefixed(str(error))) from None
+        values = make_arguments(signature, options.arg)
+        expectations = read_expectations(options.expect, signature, values)
+        extents = _extents(options, signature)
+    except ArgumentError as error:
+        raise Failure(str(error)) from None
     unknown = sorted(set(outputs) - set(range(len(values))))
     if unknown:
-        raise Failure(f"error: --out {unknown[0]}: kernel @{signature.name} takes {len(values)} arguments")
+        raise Failure(f"--out {unknown[0]}: kernel @{signature.name} takes {len(values)} arguments, numbered from 0")
     for warning in compiled.warnings:
-        print(warning, file=sys.stderr)
-    _write(compiled, signature, emits, options.out_dir)
-    for planned in compiled.plans:
-        if planned.kernel == signature.name:
-            print("\n".join(plan_lines(planned)))
-    for line in instruction_lines(compiled.ptx):
-        print(line)
-    return _execute(options, text, compiled, signature, values, outputs)
+        source.show(warning)
+    _write(compiled, signature, options.emit, options.out_dir)
+    say = _speaker(options)
+    planned = [each for each in compiled.plans if each.kernel == signature.name]
+    say(*(line for each in planned for line in plan_lines(each)), *instruction_lines(compiled.ptx))
+    resources = compiled.cubin.resources.get(signature.name) if compiled.cubin else None
+    if resources is not None:
+        say(resource_line(resources, signature.dynamic_shared_bytes))
+        if spilled_bytes(resources):
+            text = (
+                f"@{signature.name} spills: {spilled_bytes(resources)} bytes of each thread that do not fit its "
+                f"{resources.registers} registers go through local memory, which is slow. Keep fewer values alive at a "
+                "time, or give the work to more threads"
+            )
+            source.show(Diagnostic("warning", None, text))
+    return _execute(options, source, compiled, signature, values, outputs, expectations, extents, len(planned))
 
 
-def _execute(
-    options: argparse.Namespace,
-    text: str,
-    compiled: CompiledModule,
-    signature: KernelSignature,
-    values: list[Value],
-    outputs: dict[int, Path],
-) -> int:
-    import numpy as np
+def _speaker(options: argparse.Namespace) -> Callable[..., None]:
+    """Prints lines of the report, out of the way of what ``--emit`` writes."""
+    file = sys.stderr if options.emit and options.out_dir == SCREEN else sys.stdout
 
-    from ..compile.compiler import CompileError
-    from ..run import execute
-    from ..run.reference import copy_arguments
-    from ..runtime.errors import ArgumentTypeError, DescriptorError, RuntimeFault
-    from ..sim.errors import SimulationError
+    def say(*lines: str) -> None:
+        for line in lines:
+            print(line, file=file)
 
-    for name, extent in (("known_grid_size", signature.grid), ("known_block_size", signature.block)):
-        if extent is None:
-            raise Failure(f"error: @{signature.name} does not say its {name}; add the attribute to the gpu.func")
-    device = options.device
-    if device == "auto":
-        device = "gpu" if execute.gpu_available() else "sim"
-    before = copy_arguments(values)
+    return say
+
+
+def _compiled(source: Source, chip: str) -> CompiledModule:
+    from ..assembler import AssemblerError
+    from ..compile.compiler import STAGES, CompileError, compile_text
+
+    fatal = fatal_text(source, source.text)
+    if fatal:
+        raise Failure(fatal)
     try:
-        # The simulator says more of what goes wrong than a run of the reference, which checks nothing.
-        if device == "sim":
-            run_with_options(options, compiled.texts["lowered"], signature, values, compiled.chip)
-        expected = execute.reference_result(text, str(options.file), signature.name, before)
-        if device == "gpu":
-            execute.run_gpu(compiled, signature, values)
-    except (CompileError, execute.RunError, RuntimeFault, ArgumentTypeError, DescriptorError, SimulationError) as error:
-        raise Failure(_prefixed(str(error))) from None
-    for index, path in outputs.items():
-        np.save(path, np.ascontiguousarray(values[index]))
-    mismatches = execute.compare(values, expected)
-    where = f"{'the GPU' if device == 'gpu' else 'the simulator'} ({compiled.chip})"
-    if mismatches:
-        lines = "\n".join(f"  {each}" for each in mismatches)
-        raise Failure(f"error: ran @{signature.name} on {where}; the result is not what its copies mean:\n{lines}")
-    changed = [each.argument for each in execute.compare(values, before)]
-    names = ", ".join(map(str, changed)) or "none"
-    print(f"verified: @{signature.name} on {where}; changed arguments: {names}")
-    return 0
-
-
-def _prefixed(message: str) -> str:
-    return message if "error:" in message.partition("\n")[0] else f"error: {message}"
-
-
-def _pairs(flag: str, texts: Sequence[str]) -> dict[int, str]:
-    from ..run.arguments import ArgumentError
-
-    pairs: dict[int, str] = {}
-    for text in texts:
-        index, equals, value = text.partition("=")
-        if not equals or not index.isdecimal() or not value:
-            raise ArgumentError(f"{flag} {text}: write {flag} 0=VALUE, with the argument's position from 0")
-        if int(index) in pairs:
-            raise ArgumentError(f"{flag} {text}: argument {index} is given twice")
-        pairs[int(index)] = value
-    return pairs
-
-
-def _emits(options: argparse.Namespace) -> list[str]:
-    emits = [each for each in options.emit.split(",") if each]
-    for each in emits:
-        if each not in EMITS:
-            raise Failure(f"error: --emit {each}: one of {', '.join(EMITS)}")
-    if emits and options.out_dir is None:
-        raise Failure("error: --emit needs --out-dir, the folder to write to")
-    return emits
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"error: cannot read {path}: {error}") from None
+        return compile_text(source.bytecode or source.text, chip, name=source.name, keep=STAGES)
+    except CompileError as error:
+        raise Failure(*(error.diagnostics or [silent_parse_failure(source, source.text)])) from None
+    except AssemblerError as error:
+        raise Failure(str(error)) from None
 
 
 def _kernel(compiled: CompiledModule, name: str | None) -> KernelSignature:
     names = list(compiled.signatures)
     if not names:
-        raise ValueError("the module has no gpu.func kernel (other than those its own host code launches)")
+        text = "the module launches all its kernels itself (gpu.launch_func), and tma-run launches kernels"
+        raise Failure(f"{text}. Remove the launches")
     if name is None and len(names) > 1:
-        raise ValueError(f"the module has several kernels; choose one with --kernel: {', '.join(names)}")
+        raise Failure(f"the module has several kernels; choose one with --kernel: {', '.join(names)}")
     if name is not None and name not in names:
-        raise ValueError(f"the module has no kernel @{name}; it has {', '.join(names)}")
+        raise Failure(f"--kernel {name}: the module has no such kernel; it has {', '.join(names)}")
     return compiled.signatures[name or names[0]]
 
 
-def _write(compiled: CompiledModule, signature: KernelSignature, emits: Sequence[str], folder: Path | None) -> None:
-    if not emits or folder is None:
-        return
+def _extents(options: argparse.Namespace, signature: KernelSignature) -> Extents:
+    """What to launch with, checked against what the kernel was compiled for."""
+    from ..abi.extents import promised, promised_cluster
+    from ..run.execute import Extents
+
+    for name, given, known in (
+        ("grid", options.grid, signature.grid),
+        ("block", options.block, signature.block),
+    ):
+        if given is None and known is None:
+            raise Failure(
+                f"@{signature.name} does not say its {name}: give it with --{name}, or add known_{name}_size to the "
+                "gpu.func"
+            )
+    try:
+        grid = promised("grid", options.grid, signature.grid, signature.name)
+        block = promised("block", options.block, signature.block, signature.name)
+        cluster = promised_cluster(options.cluster, signature.cluster, grid, signature.name)
+    except ValueError as error:
+        raise Failure(str(error).replace("Pass None or", "Leave the option out, or pass")) from None
+    return Extents(grid, block, cluster)
+
+
+def _execute(
+    options: argparse.Namespace,
+    source: Source,
+    compiled: CompiledModule,
+    signature: KernelSignature,
+    values: list[Value],
+    outputs: dict[int, Path],
+    expectations: list[Expectation],
+    extents: Extents,
+    copies: int,
+) -> int:
+    import numpy as np
+
+    from ..run import execute
+    from ..run.array_files import save_array
+    from ..run.array_spec import ArgumentError
+    from ..run.reference import copy_arguments
+    from ..run.report import changed_text, copies_text, executed_lines
+    from ..sim.command_line import run_with_options
+
+    say = _speaker(options)
+    on_gpu = options.device == "gpu" or (options.device == "auto" and execute.gpu_available())
+    before = copy_arguments(values)
+    text = source.bytecode or source.text
+    with _failures():
+        if on_gpu:
+            # First by definition, in the simulator: a kernel that hangs would block the GPU.
+            expected = execute.reference_result(text, source.name, signature.name, before, extents)
+            execute.run_gpu(compiled, signature, values, extents)
+        else:
+            result = run_with_options(
+                options,
+                compiled.texts["lowered"],
+                signature,
+                values,
+                compiled.chip,
+                grid=extents.grid,
+                block=extents.block,
+                cluster=extents.cluster,
+                warn=lambda finding: source.show(_diagnostic(finding)),
+            )
+            say(*executed_lines(result))
+            expected = execute.reference_result(text, source.name, signature.name, before, extents)
+    try:
+        for index, path in outputs.items():
+            save_array(f"--out {index}", path, np.asarray(values[index]))
+    except ArgumentError as error:
+        raise Failure(str(error)) from None
+    where = f"@{signature.name} on {'the GPU' if on_gpu else 'the simulator'} ({compiled.chip})"
+    wrong = []
+    if mismatches := execute.compare(values, expected):
+        lines = "\n".join(f"  {each}" for each in mismatches)
+        wrong.append(f"ran {where}; the result is not what its copies mean:\n{lines}")
+    for each in expectations:
+        if mismatch := each.mismatch(np.asarray(values[each.argument])):
+            wrong.append(
+                f"ran {where}; argument {each.argument} does not equal {each.name}{each.tolerance}:\n  {mismatch}"
+            )
+    changed = changed_text(signature, [each.argument for each in execute.compare(values, before)])
+    if wrong:
+        raise Failure(*wrong, code=WRONG_RESULT)
+    compared = [f"argument {each.argument} equals {each.name}{each.tolerance}" for each in expectations]
+    checked = [*compared, copies_text(copies)]
+    say(f"verified: {where}: {'; '.join(checked)}{'' if compared or not copies else '; nothing else was checked'}")
+    say(f"changed: {changed}")
+    return 0
+
+
+class _failures:  # noqa: N801  (used as contextlib's are)
+    """Turns what a run can raise into a ``Failure``."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from ..compile.compiler import CompileError
+        from ..run.execute import RunError
+        from ..runtime.errors import ArgumentTypeError, CudaError, DescriptorError, RuntimeFault
+        from ..sim.errors import BEFORE_THE_RUN, SimulationError
+
+        if isinstance(error, CompileError):
+            raise Failure(*error.diagnostics) from None
+        if isinstance(error, SimulationError):
+            code = BAD_INPUT if error.kind in BEFORE_THE_RUN else WRONG_RESULT
+            raise Failure(_diagnostic(error.finding), code=code) from None
+        if isinstance(error, CudaError):
+            raise Failure(str(error), code=WRONG_RESULT if error.sticky else BAD_INPUT) from None
+        if isinstance(error, RunError | RuntimeFault | ArgumentTypeError | DescriptorError | OSError):
+            raise Failure(str(error)) from None
+
+
+def _diagnostic(finding: Finding) -> Diagnostic:
+    """What the simulator says, as MLIR's messages are shown."""
+    notes = tuple(Diagnostic("note", _place(place), text) for text, place in finding.notes)
+    return Diagnostic(finding.severity, _place(finding.location), f"{finding.message} [{finding.kind}]", notes)
+
+
+def _place(location: str) -> Place | None:
+    file, line, column = [*location.rsplit(":", 2), "", ""][:3]
+    return Place(file, int(line), int(column)) if line.isdecimal() and column.isdecimal() else None
+
+
+def _write(compiled: CompiledModule, signature: KernelSignature, emits: Sequence[str], folder: Path) -> None:
     stem = signature.name
     contents: dict[str, tuple[str, bytes]] = {
         "plan": (f"{stem}.plan.mlir", compiled.texts["planned"].encode()),
@@ -199,12 +266,18 @@ def _write(compiled: CompiledModule, signature: KernelSignature, emits: Sequence
         "cubin": (f"{stem}.cubin", compiled.cubin.data if compiled.cubin else b""),
     }
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for each in emits:
             file, data = contents[each]
-            (folder / file).write_bytes(data)
+            if folder == SCREEN:
+                sys.stdout.buffer.write(data.rstrip(b"\n") + b"\n")
+                sys.stdout.buffer.flush()
+            else:
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / file).write_bytes(data)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise Failure(f"error: cannot write to {folder}: {error}") from None
+        raise Failure(f"cannot write to {folder}: {error.strerror or error}") from None
 
 
 if __name__ == "__main__":

@@ -40,6 +40,10 @@ class Source:
         shown = [self._render_one(diagnostic), *map(self._render_one, diagnostic.notes)]
         return "\n".join(shown)
 
+    def show(self, diagnostic: Diagnostic) -> None:
+        """Print ``diagnostic`` where errors go."""
+        print(self.render(diagnostic), file=sys.stderr)
+
     def _render_one(self, diagnostic: Diagnostic) -> str:
         place = diagnostic.place
         headline = f"{diagnostic.severity}: {diagnostic.message.rstrip()}"
@@ -56,7 +60,9 @@ class Source:
         return f"{self.name}:{place.line}:{place.column}: {headline}\n{line}\n{caret}"
 
     def line(self, number: int) -> str | None:
-        """Line ``number`` (from 1); None past the end."""
+        """Line ``number`` (from 1); None past the end, and of bytecode."""
+        if self.bytecode:
+            return None
         lines = self.text.split("\n")
         return lines[number - 1] if 1 <= number <= len(lines) else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from ..abi.signature import KernelSignature
 from ..analysis.ir_access import collect, copies_in, enclosing
 from ..assembler import Cubin, assemble
 from ..chips import DEFAULT_CHIP
-from ..diagnostics import Diagnostic, Place, collecting, place_of
+from ..diagnostics import Diagnostic, Place, collecting, place_of, quoted
 from ..dialect import make_context
 from ..dialect.plan_attr import PLAN, PlanReader
 from ..passes.pipeline import run_pipeline
@@ -66,7 +65,7 @@ class CompiledModule:
     signatures: dict[str, KernelSignature]
     ptx: str
     cubin: Cubin | None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     """What is legal and probably not meant, located."""
 
 
@@ -81,7 +80,7 @@ def compile_file(path: str | Path, target: str = DEFAULT_CHIP, **options: Any) -
 
 
 def compile_text(
-    text: str,
+    text: str | bytes,
     target: str = DEFAULT_CHIP,
     *,
     name: str = "-",
@@ -90,8 +89,8 @@ def compile_text(
     assemble_cubin: bool = True,
     observe: Observer = lambda step: None,
 ) -> CompiledModule:
-    """Compiles MLIR text for ``target``. Raises ``CompileError`` with located messages, ``ValueError`` for a chip that
-    is not known, ``AssemblerError``.
+    """Compiles MLIR text (or bytecode) for ``target``. Raises ``CompileError`` with located messages, ``ValueError``
+    for a chip that is not known, ``AssemblerError``.
 
     ``keep`` names the ``STAGES`` to return as text; printing them costs time.
     """
@@ -126,11 +125,11 @@ def compile_text(
             raise CompileError(named(diagnostics.seen, name)) from None
     cubin = assemble(ptx, target) if assemble_cubin and ptx else None
     done("assemble")
-    warnings = tuple(_line(each) for each in named(diagnostics.seen, name) if each.severity == "warning")
+    warnings = tuple(each for each in named(diagnostics.seen, name) if each.severity == "warning")
     return CompiledModule(target, plans, texts, signatures, ptx, cubin, warnings)
 
 
-def parse(text: str) -> ir.Operation:
+def parse(text: str | bytes) -> ir.Operation:
     """``text`` as a ``builtin.module`` (put around it where it is missing); must run inside a context.
 
     MLIR names text without a file ``-``; ``named`` puts the name back.
@@ -152,7 +151,7 @@ def _named_place(place: Place | None, name: str) -> Place | None:
 
 def debug_text(root: ir.Operation, name: str) -> str:
     """``root`` printed with locations, which are places in ``name``."""
-    return root.get_asm(enable_debug_info=True).replace('loc("-":', f"loc({json.dumps(name)}:")
+    return root.get_asm(enable_debug_info=True).replace('loc("-":', f"loc({quoted(name)}:")
 
 
 def _plans(root: ir.Operation, name: str) -> tuple[PlannedCopy, ...]:

@@ -45,7 +45,7 @@ def _row(target: str, opt_level: int) -> dict[Stage, tuple[str, ...]]:
     if opt_level not in OPT_LEVELS:
         raise ValueError(f"opt_level {opt_level!r} is not one of {', '.join(map(str, OPT_LEVELS))}")
     known = chip(target)
-    check = f"tile-check-kernels{{chip={known.name}}}"
+    check = f"tile-check-kernels{{chip={known.name} require-kernel=true}}"
     plan = f"tile-plan-copies{{chip={known.name}}}"
     attach = f"nvvm-attach-target{{chip={known.name} features=+ptx{known.ptx} O={opt_level}}}"
     return {

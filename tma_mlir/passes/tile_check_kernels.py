@@ -17,6 +17,7 @@ from ..analysis.chip_limits import missing_features, shared_memory_errors
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, enclosing
+from ..analysis.kernel_forms import global_errors, no_kernel_error, outlining_errors
 from ..analysis.kernel_parameters import parameter_errors
 from ..analysis.kernel_traps import (
     RELAXED_ARRIVE_PTX,
@@ -30,12 +31,16 @@ from ..analysis.kernel_traps import (
 from ..diagnostics import warn
 from ..errors import TileError, TileErrors
 from .chip_option import chip_option, chosen_chip
-from .registry import Pass
+from .registry import Option, Pass
 
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     errors: list[TileError] = []
     chip = chosen_chip(op, options)
+    errors += outlining_errors(op)
+    errors += global_errors(op)
+    if not errors and options["require-kernel"] and (missing := no_kernel_error(op)):
+        errors.append(missing)
     launches = launches_by_kernel(op)
     for function in collect(op, ("gpu.func",)):
         _add_block_size(function, launches.get(function, ()))
@@ -80,5 +85,8 @@ PASS = Pass(
     "tile-check-kernels",
     "Diagnose what MLIR lowers wrong or slowly in kernels at full size, and what the chip lacks.",
     run,
-    options=(chip_option("check"),),
+    options=(
+        chip_option("check"),
+        Option("require-kernel", bool, False, "whether a module without a kernel is an error"),
+    ),
 )

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..abi import scalars
+from ..abi import values as by_value
+from ..abi.arguments import describe, shape_problems
+from ..abi.parameters import offset_of
 from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from ..abi.values import leaves, nested
 from ..dtypes import DTYPES, DType
-
-KINDS = (
-    "FILE.npy, zeros, iota, random:SEED, small:SEED (each with @64x128 for dynamic shapes, @64x128xf32 for what a "
-    "pointer points to), or a number for a scalar; numbers with commas for a vector or struct"
-)
-"""What ``--arg`` takes."""
+from .array_files import load_array, typed
+from .array_spec import KINDS, ArgumentError, ArraySpec, read_spec
 
 Value = np.ndarray | int | float | tuple[Any, ...]
 """An argument: numbers of a vector or struct are tuples."""
 
 GAP = 0xA5
 """Byte between the elements of arrays with gaps."""
-
-
-class ArgumentError(ValueError):
-    """An argument does not fit the kernel; the message says which, why and what would."""
 
 
 def make_arguments(signature: KernelSignature, given: Mapping[int, str]) -> list[Value]:
@@ -56,14 +52,27 @@ def make_arguments(signature: KernelSignature, given: Mapping[int, str]) -> list
 def _scalar(index: int, argument: ScalarArgument, text: str | None) -> int | float:
     if text is None:
         raise ArgumentError(f"argument {index} is a number of type {argument.dtype}: give it with --arg {index}=VALUE")
+    wanted = f"argument {index} is a number of type {argument.dtype}"
     try:
-        return _number(text, argument.dtype)
+        value = _number(text, argument.dtype)
     except ValueError:
-        raise ArgumentError(f"--arg {index}={text}: argument {index} is a number of type {argument.dtype}") from None
+        raise ArgumentError(f"--arg {index}={text}: {wanted}") from None
+    return _fitting(index, text, value, lambda: scalars.to_bytes(value, argument.dtype))
 
 
 def _number(text: str, dtype: DType) -> int | float:
+    if dtype.name == "i1" and text in ("true", "false"):
+        return int(text == "true")
     return float(text) if dtype.is_float else int(text, 0)
+
+
+def _fitting(index: int, text: str, value: Any, convert: Callable[[], bytes]) -> Any:
+    """``value`` if it can be passed, which ``convert`` finds out."""
+    try:
+        convert()
+    except TypeError as error:
+        raise ArgumentError(f"--arg {index}={text}: {error}") from None
+    return value
 
 
 def _value(index: int, argument: ValueArgument, text: str | None) -> Any:
@@ -80,7 +89,8 @@ def _value(index: int, argument: ValueArgument, text: str | None) -> Any:
         numbers = [_number(part, kind) for part, kind in zip(parts, kinds, strict=True)]
     except ValueError:
         raise ArgumentError(f"--arg {index}={text}: {wanted}; write them in order, as in {example}") from None
-    return nested(iter(numbers), argument.layout)
+    value = nested(iter(numbers), argument.layout)
+    return _fitting(index, text, value, lambda: by_value.to_bytes(value, argument.layout))
 
 
 def _memory(index: int, text: str | None) -> np.ndarray | int:
@@ -88,12 +98,12 @@ def _memory(index: int, text: str | None) -> np.ndarray | int:
     example = f"--arg {index}=zeros@1024xf32, or --arg {index}=FILE.npy"
     if text is None:
         raise ArgumentError(f"argument {index} is a pointer: say what it points to, as in {example}")
-    kind, _, memory = text.partition("@")
     if text == "0":
         return 0
-    if kind.endswith(".npy"):
-        return _read(index, kind).copy()
-    extents, _, name = memory.rpartition("x")
+    spec = read_spec(f"--arg {index}", text, ())
+    if spec.file:
+        return load_array(f"--arg {index}", spec).copy()
+    extents, _, name = spec.shape.rpartition("x")
     try:
         shape = tuple(int(extent) for extent in extents.split("x"))
         dtype = DTYPES[name]
@@ -101,30 +111,68 @@ def _memory(index: int, text: str | None) -> np.ndarray | int:
             raise ValueError
     except (ValueError, KeyError):
         raise ArgumentError(f"--arg {index}={text}: argument {index} is a pointer: write {example}") from None
-    return _array(index, MemRefArgument(dtype, shape, (None,) * len(shape)), kind)
+    return _generated(index, spec, dtype, shape)
 
 
 def _array(index: int, argument: MemRefArgument, text: str) -> np.ndarray:
-    kind, _, shape_text = text.partition("@")
-    if kind.endswith(".npy"):
-        return _strided(index, argument, _load(index, argument, kind))
-    shape = _shape(index, argument, shape_text)
-    dtype = argument.dtype.numpy
+    spec = read_spec(f"--arg {index}", text, ("pitch",))
+    pitch = _pitch(index, spec)
+    if not spec.file:
+        shape = _shape(index, argument, spec.shape)
+        return in_memory(index, argument, _generated(index, spec, argument.dtype, shape), pitch)
+    array = load_array(f"--arg {index}", spec)
+    array = typed(f"--arg {index}", spec, array, index, argument.dtype)
+    if spec.window is None:
+        _check_shape(index, spec, argument, array.shape)
+        return in_memory(index, argument, array, pitch)
+    return _window(index, argument, spec, array, pitch)
+
+
+def _window(index: int, argument: MemRefArgument, spec: ArraySpec, array: np.ndarray, pitch: int | None) -> np.ndarray:
+    """A part of a file's array, in the memory of all of it."""
+    assert spec.window is not None
+    rank = array.ndim
+    whole = MemRefArgument(argument.dtype, (None,) * rank, (None,) * rank, argument.offset)
+    try:
+        part = in_memory(index, whole, array, pitch)[spec.window]
+    except IndexError as error:
+        raise ArgumentError(f"--arg {index}={spec.text}: {error} (the file has shape {list(array.shape)})") from None
+    part = np.asarray(part)
+    _check_shape(index, spec, argument, part.shape)
+    strides = [stride // part.itemsize for stride in part.strides]
+    if problems := shape_problems(argument, part.shape, strides):
+        raise ArgumentError(f"--arg {index}={spec.text}: {'; '.join(problems)}")
+    return part
+
+
+def _generated(index: int, spec: ArraySpec, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     count = int(np.prod(shape, dtype=np.int64))
-    name, _, seed = kind.partition(":")
+    name, _, seed = spec.kind.partition(":")
     if name == "zeros":
-        flat = np.zeros(count, dtype)
+        flat = np.zeros(count, dtype.numpy)
     elif name == "iota":
-        flat = np.arange(count).astype(dtype)
+        flat = np.arange(count).astype(dtype.numpy)
     elif name in ("random", "small"):
         try:
             generator = np.random.default_rng(int(seed or 0))
         except ValueError:
-            raise ArgumentError(f"--arg {index}={text}: {seed!r} is not a seed; write {name}:7") from None
-        flat = _random(generator, count, dtype) if name == "random" else _small(generator, count, dtype)
+            raise ArgumentError(f"--arg {index}={spec.text}: {seed!r} is not a seed; write {name}:7") from None
+        make = _random if name == "random" else _small
+        flat = make(generator, count, dtype.numpy)
     else:
-        raise ArgumentError(f"--arg {index}={text}: {name!r} is not a kind of array. Use {KINDS}")
-    return _strided(index, argument, flat.reshape(shape))
+        raise ArgumentError(f"--arg {index}={spec.text}: {name!r} is not a kind of array. Use {KINDS}")
+    return flat.reshape(shape)
+
+
+def _pitch(index: int, spec: ArraySpec) -> int | None:
+    text = spec.options.get("pitch")
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentError(
+            f"--arg {index}={spec.text}: pitch is {text!r}, needed: bytes from row to row, as pitch=784"
+        )
+    return int(text)
 
 
 def _random(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
@@ -140,29 +188,14 @@ def _small(generator: np.random.Generator, count: int, dtype: np.dtype) -> np.nd
     return generator.integers(low, low + 9, count).astype(dtype)
 
 
-def _read(index: int, path: str) -> np.ndarray:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise ArgumentError(f"--arg {index}={path}: {error}") from None
-
-
-def _load(index: int, argument: MemRefArgument, path: str) -> np.ndarray:
-    array = _read(index, path)
-    wanted = argument.dtype.numpy
-    if array.dtype != wanted:
-        # NumPy stores types it does not know (bfloat16, float8) as raw bytes of the same width.
-        if array.dtype.kind != "V" or array.dtype.itemsize != wanted.itemsize:
-            raise ArgumentError(f"--arg {index}={path}: holds {array.dtype}, argument {index} is {wanted}")
-        array = array.view(wanted)
-    fits = len(array.shape) == len(argument.shape) and all(
-        expected in (None, actual) for expected, actual in zip(argument.shape, array.shape, strict=True)
+def _check_shape(index: int, spec: ArraySpec, argument: MemRefArgument, shape: tuple[int, ...]) -> None:
+    fits = len(shape) == len(argument.shape) and all(
+        expected in (None, actual) for expected, actual in zip(argument.shape, shape, strict=True)
     )
     if not fits:
         raise ArgumentError(
-            f"--arg {index}={path}: has shape {list(array.shape)}, argument {index} is {_memref_shape(argument.shape)}"
+            f"--arg {index}={spec.text}: has shape {list(shape)}, argument {index} is {_memref_shape(argument.shape)}"
         )
-    return array
 
 
 def _shape(index: int, argument: MemRefArgument, text: str) -> tuple[int, ...]:
@@ -189,26 +222,51 @@ def _memref_shape(shape: Sequence[int | None]) -> str:
     return "x".join("?" if extent is None else str(extent) for extent in shape)
 
 
-def _strided(index: int, argument: MemRefArgument, array: np.ndarray) -> np.ndarray:
-    """``array`` in memory with the static strides of the argument; dynamic ones become row-major."""
+def in_memory(index: int, argument: MemRefArgument, array: np.ndarray, pitch: int | None = None) -> np.ndarray:
+    """``array`` in memory with the static strides of the argument. Dynamic ones become row-major, with ``pitch`` bytes
+    from row to row if given, whatever order ``array`` has. Raises ``ArgumentError`` for a pitch that does not fit."""
+    row = None if pitch is None else _row_stride(index, argument, array, pitch)
     strides: list[int] = []
     dense = 1
-    for extent, stride in zip(reversed(array.shape), reversed(argument.strides), strict=True):
-        strides.insert(0, dense if stride is None else stride)
-        dense = strides[0] * max(extent, 1)
-    if argument.offset not in (0, None):
-        raise ArgumentError(f"argument {index} has offset {argument.offset}: tma-run passes arrays that start at 0")
+    for d in reversed(range(array.ndim)):
+        known = argument.strides[d]
+        if row is not None and d == array.ndim - 2:
+            known = row
+        strides.insert(0, dense if known is None else known)
+        dense = strides[0] * max(array.shape[d], 1)
     span = 1 + sum((extent - 1) * stride for extent, stride in zip(array.shape, strides, strict=True) if extent)
+    start = offset_of(argument) * array.itemsize
     # What lies between the rows is watched too: a copy must not touch it.
-    storage = np.full(max(span, 1) * array.itemsize, GAP, np.uint8)
-    view = np.ndarray(array.shape, array.dtype, storage, strides=[stride * array.itemsize for stride in strides])
+    storage = np.full(start + max(span, 1) * array.itemsize, GAP, np.uint8)
+    view = np.ndarray(array.shape, array.dtype, storage, start, [stride * array.itemsize for stride in strides])
     view[...] = array
     return view
 
 
-def load_path(text: str) -> Path:
+def _row_stride(index: int, argument: MemRefArgument, array: np.ndarray, pitch: int) -> int:
+    """``pitch`` in elements."""
+    given, size = f"--arg {index}: pitch={pitch}", array.itemsize
+    if array.ndim < 2:
+        raise ArgumentError(f"{given} is from row to row, and argument {index} has rank {array.ndim}. Drop it")
+    if pitch % size:
+        raise ArgumentError(f"{given} is not a multiple of the element size {size} B")
+    known, inner = argument.strides[-2], argument.strides[-1]
+    if known is not None and known * size != pitch:
+        raise ArgumentError(
+            f"{given}, but rows of argument {index} are {known * size} B apart ({describe(argument)}). Drop it, or "
+            "compile the kernel for a dynamic stride: strided<[?, 1]>"
+        )
+    least = ((array.shape[-1] - 1) * (1 if inner is None else inner) + 1) * size
+    if pitch < least:
+        raise ArgumentError(f"{given}, and a row has {least} B. Make it {least} or more")
+    return pitch // size
+
+
+def output_path(index: int, text: str) -> Path:
     """Where ``--out I=FILE`` writes; the folder must exist."""
     path = Path(text)
     if not path.parent.is_dir():
-        raise ArgumentError(f"--out {text}: the folder {path.parent} does not exist")
+        raise ArgumentError(f"--out {index}={text}: the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise ArgumentError(f"--out {index}={text}: this is a folder; needed: a file")
     return path

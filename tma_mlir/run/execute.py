@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..abi.extents import Extent
 from ..abi.signature import KernelSignature
 from ..compile.compiler import CompiledModule
 from ..sim.reference_copy import recorded_sums
@@ -55,30 +56,51 @@ def gpu_available() -> bool:
     return driver.available()
 
 
-def run_gpu(compiled: CompiledModule, signature: KernelSignature, arguments: Values) -> None:
+@dataclass(frozen=True)
+class Extents:
+    """Grid, block and cluster to launch with; None for what the module says."""
+
+    grid: Extent = None
+    block: Extent = None
+    cluster: Extent = None
+
+
+def run_gpu(
+    compiled: CompiledModule, signature: KernelSignature, arguments: Values, extents: Extents = Extents()
+) -> None:
     """Launches on the first device and waits; arrays are changed in place."""
     from ..runtime.kernel import Kernel
 
     if compiled.cubin is None:
         raise RunError("there is no cubin to run")
-    Kernel(compiled.cubin, signature).launch(signature.grid, signature.block, *arguments)
+    kernel = Kernel(compiled.cubin, signature)
+    kernel.launch(extents.grid, extents.block, *arguments, cluster=extents.cluster)
 
 
 def run_simulator(
-    lowered: str, signature: KernelSignature, arguments: Values, *, seed: int = 0, checks: bool = True
+    lowered: str,
+    signature: KernelSignature,
+    arguments: Values,
+    extents: Extents = Extents(),
+    *,
+    seed: int = 0,
+    checks: bool = True,
 ) -> None:
     """Executes a lowered module; arrays are changed in place."""
     from ..sim.simulate import simulate
 
-    simulate(lowered, signature, arguments, schedule_seed=seed, checks=checks)
+    grid, block, cluster = extents.grid, extents.block, extents.cluster
+    simulate(lowered, signature, arguments, grid, block, cluster, schedule_seed=seed, checks=checks)
 
 
-def reference_result(text: str, name: str, kernel: str, arguments: Values) -> Expected:
+def reference_result(
+    text: str | bytes, name: str, kernel: str, arguments: Values, extents: Extents = Extents()
+) -> Expected:
     """What ``arguments`` are after the kernel, every copy done by its definition; 0 for those that hold descriptors."""
     lowered, signatures, scratch = lower_reference(text, name)
     result = Expected(copy_arguments(arguments))
     with recorded_sums() as sums:
-        run_simulator(lowered, signatures[kernel], result, checks=False)
+        run_simulator(lowered, signatures[kernel], result, extents, checks=False)
     for argument, value in enumerate(result):
         slack = sums.slack(value) if isinstance(value, np.ndarray) else None
         if slack is not None:

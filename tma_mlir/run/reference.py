@@ -19,7 +19,7 @@ from ..passes.tile_reference_copies import SCRATCH
 from .arguments import Value
 
 
-def lower_reference(text: str, name: str) -> tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]:
+def lower_reference(text: str | bytes, name: str) -> tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]:
     """The lowered module whose copies the simulator executes by definition, its kernels, and of each the arguments
     that hold descriptors, which mean nothing."""
     context = make_context()
@@ -52,6 +52,8 @@ def storage_of(array: np.ndarray) -> np.ndarray:
 
 
 def _same_memory(array: np.ndarray) -> np.ndarray:
-    storage = storage_of(array).copy()
-    dense = storage_of(array) is not array.base
-    return np.ndarray(array.shape, array.dtype, storage, strides=None if dense else array.strides)
+    storage = storage_of(array)
+    if storage is not array.base:
+        return np.ndarray(array.shape, array.dtype, storage.copy())
+    start = array.__array_interface__["data"][0] - storage.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, storage.copy(), start, array.strides)

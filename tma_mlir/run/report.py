@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
+from ..abi.signature import Argument, KernelSignature, MemRefArgument
+from ..assembler import Resources
 from ..compile.compiler import PlannedCopy
-from ..plan.text import condition_text, tensor_map_text, threads_text, way_text
+from ..plan.text import condition_text, count_text, tensor_map_text, threads_text, way_text
+from ..sim.simulate import SimulationResult
 
 _BULK = re.compile(r"^\s*(?:@!?%p\d+\s+)?(cp\.(?:reduce\.)?async\.bulk\.(?:tensor\.)?[\w.:]+)", re.MULTILINE)
+SHOWN = 16
+"""Places that are listed at most."""
 _NOT_COPIES = ("cp.async.bulk.commit_group", "cp.async.bulk.wait_group")
 
 
@@ -28,6 +34,54 @@ def plan_lines(planned: PlannedCopy) -> list[str]:
 
 
 def instruction_lines(ptx: str) -> list[str]:
-    """Bulk copy instructions in the PTX text, each with how often it is written there."""
-    counts = Counter(_BULK.findall(ptx))
-    return [f"{count} x {name}" for name, count in counts.items() if not name.startswith(_NOT_COPIES)]
+    """Bulk copy instructions in the PTX text, each with the number of places where it is written."""
+    counts = Counter(name for name in _BULK.findall(ptx) if not name.startswith(_NOT_COPIES))
+    return [f"in the PTX at {_count(count, 'place')}: {name}" for name, count in counts.items()]
+
+
+def executed_lines(result: SimulationResult) -> list[str]:
+    """What the simulator executed of them, together and by place."""
+    if not result.transfers:
+        return ["executed: no bulk copy"]
+    lines = [f"executed: {_count(result.transfers, 'bulk copy', 'bulk copies')}, {result.transfer_bytes} bytes"]
+    for each in result.issued[:SHOWN]:
+        place = f"{each.location}: " if each.location else ""
+        lines.append(f"  {place}{each.what}: {_count(each.count, 'time')}, {each.bytes} bytes")
+    more = len(result.issued) - SHOWN
+    return [*lines, f"  and at {_count(more, 'more place')}"] if more > 0 else lines
+
+
+def resource_line(resources: Resources, dynamic_shared_bytes: int) -> str:
+    """What a thread and a block use, as the assembler says it."""
+    return (
+        f"resources: a thread has {resources.registers} registers and spills {spilled_bytes(resources)} bytes; a block has "
+        f"{resources.shared_bytes} bytes of static and {dynamic_shared_bytes} of dynamic shared memory"
+    )
+
+
+def spilled_bytes(resources: Resources) -> int:
+    """Of registers that a thread keeps in local memory: written or read, whichever is more."""
+    return max(resources.spill_store_bytes, resources.spill_load_bytes)
+
+
+def copies_text(count: int) -> str:
+    """What the comparison with the definition of the copies has shown."""
+    if count == 0:
+        return "it has no tile.copy_async, so nothing was compared"
+    return "its 1 copy does what it means" if count == 1 else f"its {count} copies do what they mean"
+
+
+def changed_text(signature: KernelSignature, changed: Sequence[int]) -> str:
+    """``argument 1 (f32 64x64)``."""
+    return ", ".join(f"argument {index} ({_kind(signature.arguments[index])})" for index in changed) or "no argument"
+
+
+def _kind(argument: Argument) -> str:
+    if not isinstance(argument, MemRefArgument):
+        return "memory at an address"
+    shape = "x".join("?" if extent is None else str(extent) for extent in argument.shape)
+    return f"{argument.dtype} {shape}" if shape else str(argument.dtype)
+
+
+def _count(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"

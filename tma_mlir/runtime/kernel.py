@@ -368,8 +368,8 @@ def _addresses(values: Sequence[Value], arguments: Sequence[Any]) -> list[Any]:
 
 
 def changes_nothing(signature: KernelSignature, values: Sequence[Value]) -> bool:
-    """Whether a launch on ``values`` can be left out: there are arrays, none of them has an element, and the kernel knows
-    no other memory."""
+    """Whether a launch on ``values`` can be left out: there are arrays, none has an element, and the kernel knows no
+    other memory."""
     for argument, value in zip(signature.arguments, values, strict=True):
         if isinstance(argument, PointerArgument | ValueArgument) and isinstance(value, bytes):
             return False  # an address, or a struct that may hold one

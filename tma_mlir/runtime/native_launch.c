@@ -6,6 +6,7 @@
    stream. Whatever it does not know, and whatever fails, goes to the Python function it was made with. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <math.h>
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -121,6 +122,7 @@ static int number_of(PyObject *value, const Scalar *wanted, uint64_t *word) {
     *word = 0;
     if (wanted->kind == FLOAT32) {
         float narrow = (float)number;
+        if (isinf(narrow) && !isinf(number)) return 0;
         memcpy(word, &narrow, sizeof narrow);
     } else
         memcpy(word, &number, sizeof number);

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..abi.extents import Extent
 from ..abi.signature import KernelSignature
 from ..chips import DEFAULT_CHIP
+from .errors import Finding
 from .schedules import ProgressBar, simulate_schedules
 from .simulate import SimulationResult
 
@@ -30,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
+    value = int(text) if text.isdecimal() else 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return value
@@ -42,12 +44,20 @@ def run_with_options(
     signature: KernelSignature,
     arguments: Sequence[Any],
     chip: str = DEFAULT_CHIP,
+    *,
+    grid: Extent = None,
+    block: Extent = None,
+    cluster: Extent = None,
+    warn: Callable[[Finding], None] = lambda finding: print(finding, file=sys.stderr),
 ) -> SimulationResult:
-    """Simulate as the options say; warnings go to stderr, reports to stdout. Raises ``SimulationError``."""
+    """Simulate as the options say; ``warn`` gets the warnings, stdout the reports. Raises ``SimulationError``."""
     result = simulate_schedules(
         module,
         signature,
         arguments,
+        grid,
+        block,
+        cluster,
         schedules=options.schedules,
         checks=options.check,
         profile=options.report_access,
@@ -56,7 +66,7 @@ def run_with_options(
         chip=chip,
     )
     for finding in result.findings:
-        print(finding, file=sys.stderr)
+        warn(finding)
     if result.profile is not None:
         for site in result.profile.report():
             print(site)

@@ -10,10 +10,10 @@ import numpy as np
 from mlir import ir
 
 from ..abi.types import Type, parse_type
+from ..diagnostics import place_of
 from .errors import SimulationError, UnsupportedError
 from .program import Block, Function, Global, Instruction, Module
 
-_PLACE = re.compile(r'"([^"]*)":(\d+):(\d+)')
 _SKIPPED = {"gpu.binary", "llvm.comdat", "llvm.module_flags", "llvm.linker_options"}
 
 
@@ -88,8 +88,8 @@ def _decode_holder(holder: Any) -> Module:
 
 def location_of(op: Any) -> str:
     """``file:line:col`` of an operation, the innermost place of fused and call-site locations; empty if unknown."""
-    match = _PLACE.search(str(op.location))
-    return f"{match[1]}:{match[2]}:{match[3]}" if match else ""
+    place = place_of(op.location)
+    return str(place) if place else ""
 
 
 def _type(value: Any, place: str) -> Type:

@@ -59,6 +59,21 @@ class SimulationError(Exception):
         return tuple(place for place in (self.location, *(place for _, place in self.notes)) if place)
 
 
+BEFORE_THE_RUN = frozenset(
+    (
+        "arguments",
+        "host check",
+        "internal",
+        "invalid module",
+        "launch",
+        "shared memory overlap",
+        "too much shared memory",
+        "unsupported",
+    )
+)
+"""Kinds that say that a kernel was not run to its end, and nothing of what it does."""
+
+
 class UnsupportedError(SimulationError):
     """The module uses an operation, type or form that the simulator does not execute."""
 

@@ -5,7 +5,8 @@
 
 // CHECK-DAG: cp.async.bulk.prefetch.tensor.2d.L2.global.tile
 // CHECK-DAG: cp.async.bulk.tensor.2d.shared::cta.global.tile
-// CHECK: verified: {{.*}}; changed arguments: 2
+// CHECK: verified: {{.*}}
+// CHECK: changed: argument 2 ({{[^)]*}})
 
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 !matrix = memref<?x64xf16, #gpu.address_space<global>>

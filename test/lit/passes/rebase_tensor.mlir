@@ -20,7 +20,8 @@
 // PTX-COUNT-2: tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r{{[0-9]+}}], 0, %rd{{[0-9]+}};
 // PTX: cp.async.bulk.tensor.2d.global.shared::cta
 
-// RESULT: verified: {{.*}}; changed arguments: 0, 1, 2, 3
+// RESULT: verified: {{.*}}
+// RESULT: changed: argument 0 ({{[^)]*}}), argument 1 ({{[^)]*}}), argument 2 ({{[^)]*}}), argument 3 ({{[^)]*}})
 
 !barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
 !matrix = memref<?x?xf16, strided<[?, 1]>>

@@ -85,7 +85,7 @@ gpu.module @pointers {
       %b: memref<4xf32, 3>,
       // expected-error@+1 {{kernel parameter 2 is memref<*xf32>; needed: a rank. Cast it to a ranked memref before the launch}}
       %c: memref<*xf32>,
-      // expected-error@+1 {{; needed: a strided layout. Copy it to a memref that has one before the launch}}
+      // expected-error@+1 {{; needed: a strided layout. Write a layout that has strides as strided<[...], offset: N>}}
       %d: memref<16xf32, affine_map<(d0) -> (d0 floordiv 4, d0 mod 4)>>) kernel {
     gpu.return
   }

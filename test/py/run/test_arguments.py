@@ -6,7 +6,8 @@ import pytest
 from tma_mlir.abi.elements import element_type
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from tma_mlir.dtypes import dtype
-from tma_mlir.run.arguments import ArgumentError, make_arguments
+from tma_mlir.run.arguments import make_arguments
+from tma_mlir.run.array_spec import ArgumentError
 from tma_mlir.run.execute import compare
 from tma_mlir.run.reference import copy_arguments
 

@@ -1,0 +1,49 @@
+"""What the command lines have in common: exit codes, how they complain, ``--version``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+BAD_INPUT = 1
+"""What was read is wrong: a file, the program in it, an argument's value. Also what ends in a crash."""
+BAD_USAGE = 2
+"""The command line itself is wrong."""
+WRONG_RESULT = 3
+"""The kernel ran and did something wrong: a hazard, a hang, a fault, or another result than expected."""
+
+EXIT_CODES = "Exit codes: 0 success, 1 wrong input (files, programs, arguments), 2 wrong command line"
+
+
+class UsageError(Exception):
+    """The command line is wrong; the message is for the user."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with the error messages of the other errors, no abbreviations, and ``--version``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+        self.add_argument("--version", action=_Version, help="print the versions of everything involved and exit")
+
+    def error(self, message: str) -> NoReturn:
+        complain(self.prog, message)
+        raise SystemExit(BAD_USAGE)
+
+
+class _Version(argparse.Action):
+    def __init__(self, option_strings: Any, dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from .version import version_text
+
+        print(version_text(parser.prog))
+        raise SystemExit(0)
+
+
+def complain(program: str, message: str) -> None:
+    """Print an error, with the name of the program where it has no place of its own."""
+    first = message.partition("\n")[0]
+    print(message if " error: " in f" {first}" else f"{program}: error: {message}", file=sys.stderr)
