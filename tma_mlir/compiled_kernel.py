@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class CompiledKernel(Kernel):
             chip=self.chip,
         )
         if trace is not None and result.trace is not None:
-            result.trace.write(trace)
+            result.trace.write(Path(trace))
         return result
 
     def _lowered_text(self) -> str:

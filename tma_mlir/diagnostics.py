@@ -130,6 +130,19 @@ def collecting(context: ir.Context, sink: Sink | None = None, remarks: bool = Fa
         handler.detach()
 
 
+_explanations: dict[str, str] = {}
+
+
+def explain(pattern: str, text: str) -> None:
+    """Put ``; text`` behind MLIR's messages in which ``pattern`` (a regular expression) is found."""
+    _explanations[pattern] = text
+
+
+def _explained(message: str) -> str:
+    more = (text for pattern, text in _explanations.items() if re.search(pattern, message))
+    return "; ".join([message, *more])
+
+
 def _convert(diagnostic: Any) -> Diagnostic:
     """An own copy of an ``ir.Diagnostic``, which is invalid once its handler returns."""
     severity = diagnostic.severity.name.lower()
@@ -143,7 +156,7 @@ def _convert(diagnostic: Any) -> Diagnostic:
     except (RuntimeError, UnicodeDecodeError):
         # The bindings cannot hand out text that is not UTF-8, which the escapes in "\\FF" make possible.
         message = "(MLIR's message quotes a name that is not UTF-8)"
-    return Diagnostic(severity, place, message, notes)
+    return Diagnostic(severity, place, _explained(message), notes)
 
 
 def wants_remarks() -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..chips import CHIPS, DEFAULT_CHIP
 from .guard import doing, guarded
-from .program import BAD_INPUT, EXIT_CODES, Parser, complain
+from .program import BAD_INPUT, EXIT_CODES, Parser, chip_name, complain
 from .source import InputError, Source, fatal_text, read, silent_parse_failure
 
 PROGRAM = "tma-explain"
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--chip",
         default=DEFAULT_CHIP,
-        choices=CHIPS,
+        type=chip_name,
         metavar="C",
         help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})",
     )
@@ -63,7 +63,7 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
     """What to print of every copy; None after errors have been printed."""
     from mlir import ir
 
-    from ..analysis.ir_access import collect
+    from ..analysis.ir_access import collect, copies_in
     from ..analysis.kernel_forms import outlining_errors
     from ..analysis.kernel_parameters import parameter_errors
     from ..diagnostics import collecting, report
@@ -80,7 +80,9 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
         try:
             root = ir.Module.parse(source.bytecode or source.text).operation
             run_pipeline(root, "builtin.module(tile-verify)")
-            errors = [*outlining_errors(root), *itertools.chain(*map(parameter_errors, collect(root, ("gpu.func",))))]
+            errors = list(outlining_errors(root))
+            if not copies_in(root):
+                errors += itertools.chain(*map(parameter_errors, collect(root, ("gpu.func",))))
             if errors:
                 report(TileErrors(errors))
                 return None

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any, NoReturn
 
+from ..chips import chip
+
 BAD_INPUT = 1
 """What was read is wrong: a file, the program in it, an argument's value. Also what ends in a crash."""
 BAD_USAGE = 2
@@ -41,6 +43,14 @@ class _Version(argparse.Action):
 
         print(version_text(parser.prog))
         raise SystemExit(0)
+
+
+def chip_name(text: str) -> str:
+    """A chip out of the table, for argparse."""
+    try:
+        return chip(text).name
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def complain(program: str, message: str) -> None:

@@ -170,18 +170,18 @@ def _execute(
     from ..run import execute
     from ..run.array_files import save_array
     from ..run.array_spec import ArgumentError
-    from ..run.reference import copy_arguments
+    from ..run.reference import copy_arguments, lower_reference
     from ..run.report import changed_text, copies_text, executed_lines
     from ..sim.command_line import run_with_options
 
     say = _speaker(options)
     on_gpu = options.device == "gpu" or (options.device == "auto" and execute.gpu_available())
     before = copy_arguments(values)
-    text = source.bytecode or source.text
     with _failures():
+        reference = lower_reference(source.bytecode or source.text, source.name)
         if on_gpu:
             # First by definition, in the simulator: a kernel that hangs would block the GPU.
-            expected = execute.reference_result(text, source.name, signature.name, before, extents)
+            expected = execute.run_reference(reference, signature.name, before, extents)
             execute.run_gpu(compiled, signature, values, extents)
         else:
             result = run_with_options(
@@ -196,7 +196,7 @@ def _execute(
                 warn=lambda finding: source.show(_diagnostic(finding)),
             )
             say(*executed_lines(result))
-            expected = execute.reference_result(text, source.name, signature.name, before, extents)
+            expected = execute.run_reference(reference, signature.name, before, extents)
     try:
         for index, path in outputs.items():
             save_array(f"--out {index}", path, np.asarray(values[index]))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..chips import CHIPS, DEFAULT_CHIP
 from ..sim.command_line import add_options
-from .program import EXIT_CODES, Parser
+from .program import EXIT_CODES, Parser, chip_name
 
 PROGRAM = "tma-run"
 EMITS = ("plan", "nvgpu", "lowered", "ptx", "cubin")
@@ -29,18 +29,14 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--chip",
         default=DEFAULT_CHIP,
-        choices=CHIPS,
+        type=chip_name,
         metavar="C",
         help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})",
     )
     add("--device", choices=("auto", "gpu", "sim"), default="auto", help="auto (the default): the GPU if there is one")
     add("--kernel", metavar="NAME", help="which kernel, where the file has several")
-    for name, what in (
-        ("grid", "blocks of the grid"),
-        ("block", "threads of a block"),
-        ("cluster", "blocks of a cluster"),
-    ):
-        help_ = f"{what}, x first, as 47x32 or 47,32; left out: what the kernel says (known_{name}_size)"
+    for name, what in (("grid", "blocks"), ("block", "threads"), ("cluster", "blocks")):
+        help_ = f"{what} of the {name}, x first, as 47x32 or 47,32; left out: what the kernel says (known_{name}_size)"
         add(f"--{name}", type=_extent, metavar="X[xY[xZ]]", help=help_)
     add(
         "--arg",

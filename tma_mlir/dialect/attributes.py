@@ -6,13 +6,26 @@ itself an attribute, and ``[parameters]`` parses as an array of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
+from ..diagnostics import explain
+from ..layout.atoms import ATOM_MODES
 from ..plan.tensor_map import Swizzle
 
 _SWIZZLES = {mode.label: mode for mode in Swizzle}
+
+
+def _forms(name: str, modes: Iterable[Swizzle]) -> str:
+    return f"#tile.{name}<...> with one of " + ", ".join(f'"{mode.label}"' for mode in modes)
+
+
+SWIZZLE_FORMS = _forms("swizzle", Swizzle)
+ATOMS_FORMS = _forms("atoms", ATOM_MODES)
+"""What the definition admits, for messages."""
+# All that MLIR says of another value; no other attribute of the dialect has such a constraint.
+explain(r"' does not satisfy the constraint$", f"it may be {SWIZZLE_FORMS}, or {ATOMS_FORMS}")
 
 
 def parameters(attribute: ir.Attribute) -> ir.ArrayAttr:

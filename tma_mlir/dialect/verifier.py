@@ -17,7 +17,7 @@ from ..layout.atoms import atom_layout
 from ..plan.enums import InstructionMode, MbarrierCta, Scope, Variant
 from ..plan.tensor_map import L2Promotion
 from .assumptions import ASSUME, assume_problem
-from .attributes import AtomsAttr, LayoutAttr, SwizzleAttr
+from .attributes import ATOMS_FORMS, SWIZZLE_FORMS, AtomsAttr, LayoutAttr, SwizzleAttr
 from .copy_modes import global_offset_count, im2col_problem, mode_of, mode_problems, size_count
 from .memrefs import MemRef, read_memref
 from .packed import PACKING, packed_problems
@@ -79,6 +79,11 @@ def _integer(op: CopyAsyncOp, name: str) -> int | None:
     return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
 
 
+def _string(op: CopyAsyncOp, name: str) -> str | None:
+    attributes = op.operation.attributes
+    return ir.StringAttr(attributes[name]).value if name in attributes else None
+
+
 def _one_of(*allowed: str) -> Callable[[CopyAsyncOp, str], str | None]:
     def check(op: CopyAsyncOp, name: str) -> str | None:
         attribute = op.operation.attributes[name]
@@ -117,11 +122,11 @@ def _layout(op: CopyAsyncOp, name: str) -> str | None:
     attribute = op.operation.attributes[name]
     if LayoutAttr.isinstance(attribute) or AtomsAttr.isinstance(attribute):
         return None
-    return 'must be #tile.layout<[extents], [strides]> or #tile.atoms<"128B">'
+    return f"must be #tile.layout<[extents], [strides]> or {ATOMS_FORMS}"
 
 
 def _swizzle(op: CopyAsyncOp, name: str) -> str | None:
-    return None if SwizzleAttr.isinstance(op.operation.attributes[name]) else 'must be #tile.swizzle<"128B">'
+    return None if SwizzleAttr.isinstance(op.operation.attributes[name]) else f"must be {SWIZZLE_FORMS}"
 
 
 def _explicit(op: CopyAsyncOp, name: str) -> str | None:
@@ -350,6 +355,11 @@ def _option_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
     memref = read_memref(op.source.type)
     if "tf32" in attributes and memref is not None and memref.element != "f32":
         yield f"'tf32' rounds f32 elements on their way; these are {memref.element}. Drop it"
+    if _string(op, "oob") == "nan" and memref is not None and not dtype(memref.element).is_float:
+        yield (
+            f"'oob' fills with NaN, which elements of type {memref.element} do not have. Fill with \"zero\", or copy "
+            "elements of a float type"
+        )
     if op.cache_hint is not None and "cache" in attributes:
         yield "has both a cache hint operand and the attribute 'cache'. Keep one"
     explicit = "variant" in attributes and str(attributes["variant"]) == '"tma_explicit"'

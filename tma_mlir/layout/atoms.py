@@ -5,6 +5,8 @@ from __future__ import annotations
 from .layout import Layout
 from .swizzle import Swizzle
 
+ATOM_MODES = (Swizzle.B32, Swizzle.B64, Swizzle.B128)
+"""Those of ``#tile.atoms``."""
 ATOM_ROWS = 8
 """Rows of one atom: 8 rows of 16, 32, 64 or 128 bytes (PTX ISA, matrix operand layouts in shared memory)."""
 

@@ -24,6 +24,7 @@ from ..plan import CopyPlan, PlanDeclined, Variant, plan_copy, rules
 from ..plan.advice import hints, warnings
 from ..plan.alternatives import alternatives
 from ..plan.copy_request import CopyRequest, Gather
+from ..plan.findings import joined
 from ..plan.open_conditions import split_conditions
 from ..plan.text import way_text
 from .chip_option import chip_option, chosen_chip
@@ -148,7 +149,7 @@ def _guard_problem(plan: CopyPlan) -> str | None:
     (reductions, rounding, gathers)."""
     if not plan.guards or plan.fallback is not None:
         return None
-    reasons = "; ".join(str(guard.finding) for guard in plan.guards)
+    reasons = joined([guard.finding for guard in plan.guards]).rstrip(".")
     if plan.request.variant is not Variant.AUTO:
         return (
             f"cannot prove that {plan.request.variant} is legal: {reasons}. Say what is known with 'assume', or drop "
@@ -157,7 +158,7 @@ def _guard_problem(plan: CopyPlan) -> str | None:
     threads = next(other for other in alternatives(plan) if other.name == Variant.SIMT)
     return (
         f"is legal for TMA only where {reasons}; and no other way can make this copy: "
-        f"{'; '.join(map(str, threads.findings))} Say what is known with 'assume'"
+        f"{joined(threads.findings).rstrip('.')}. Say what is known with 'assume'"
     )
 
 
@@ -185,7 +186,7 @@ def remark_text(plan: CopyPlan) -> str:
     if plan.variant.by_threads:
         for other in alternatives(plan):
             if other.name in (Variant.TMA, Variant.BULK):
-                why = "; ".join(map(str, other.findings)) or other.reason
+                why = joined(other.findings) or other.reason
                 text += f". Not {other.name}: {why.rstrip('.')}"
     return ". ".join((text, *hints(plan)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .copy_plan import Alternative
-from .findings import Finding
+from .findings import Finding, joined
 
 if TYPE_CHECKING:
     from .rules.answers import Rule
@@ -24,4 +24,4 @@ class PlanDeclined(Exception):
         return {finding.rule for finding in self.findings} <= {rule.rule_name for rule in rules}
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self.findings)) or "no legal plan"
+        return joined(self.findings) or "no legal plan"

@@ -12,7 +12,7 @@ from .copy_plan import Alternative, CopyPlan
 from .copy_request import CopyRequest, Gather, Im2colWalk
 from .declined import PlanDeclined
 from .enums import Variant
-from .findings import Status
+from .findings import Status, joined
 from .text import (
     bulk_text,
     condition_text,
@@ -78,7 +78,7 @@ def _copy_text(request: CopyRequest) -> str:
 
 def alternative_text(other: Alternative) -> str:
     if other.instruction_count is None:
-        return f"  not {other.name}: {'; '.join(map(str, other.findings))}"
+        return f"  not {other.name}: {joined(other.findings)}"
     return f"  not {other.name}: {other.reason}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -30,3 +31,10 @@ class Finding:
     def __str__(self) -> str:
         text = f"{self.found}; needed: {self.needed} (rule: {self.rule})"
         return f"{text}. {self.remedy}" if self.remedy else text
+
+
+def joined(findings: Sequence[Finding]) -> str:
+    """All of them as sentences, without a full stop of its own behind the last."""
+    return " Also: ".join(
+        [f"{str(each).rstrip('.')}." for each in findings[:-1]] + [str(each) for each in findings[-1:]]
+    )

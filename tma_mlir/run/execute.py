@@ -12,7 +12,7 @@ from ..abi.signature import KernelSignature
 from ..compile.compiler import CompiledModule
 from ..sim.reference_copy import recorded_sums
 from .arguments import Value
-from .reference import copy_arguments, lower_reference, storage_of
+from .reference import Reference, copy_arguments, lower_reference, storage_of
 
 Values = Sequence[Value]
 
@@ -97,7 +97,12 @@ def reference_result(
     text: str | bytes, name: str, kernel: str, arguments: Values, extents: Extents = Extents()
 ) -> Expected:
     """What ``arguments`` are after the kernel, every copy done by its definition; 0 for those that hold descriptors."""
-    lowered, signatures, scratch = lower_reference(text, name)
+    return run_reference(lower_reference(text, name), kernel, arguments, extents)
+
+
+def run_reference(reference: Reference, kernel: str, arguments: Values, extents: Extents = Extents()) -> Expected:
+    """``reference_result`` of what ``lower_reference`` gave."""
+    lowered, signatures, scratch = reference
     result = Expected(copy_arguments(arguments))
     with recorded_sums() as sums:
         run_simulator(lowered, signatures[kernel], result, extents, checks=False)

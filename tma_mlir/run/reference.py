@@ -18,8 +18,11 @@ from ..passes.stages import reference_pipeline
 from ..passes.tile_reference_copies import SCRATCH
 from .arguments import Value
 
+Reference = tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]
+"""A lowered module, its kernels, and of each the arguments that hold descriptors."""
 
-def lower_reference(text: str | bytes, name: str) -> tuple[str, dict[str, KernelSignature], dict[str, tuple[int, ...]]]:
+
+def lower_reference(text: str | bytes, name: str) -> Reference:
     """The lowered module whose copies the simulator executes by definition, its kernels, and of each the arguments
     that hold descriptors, which mean nothing."""
     context = make_context()

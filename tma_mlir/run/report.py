@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..abi.signature import Argument, KernelSignature, MemRefArgument
 from ..assembler import Resources
 from ..compile.compiler import PlannedCopy
-from ..plan.text import condition_text, count_text, tensor_map_text, threads_text, way_text
+from ..plan.text import condition_text, tensor_map_text, threads_text, way_text
 from ..sim.simulate import SimulationResult
 
 _BULK = re.compile(r"^\s*(?:@!?%p\d+\s+)?(cp\.(?:reduce\.)?async\.bulk\.(?:tensor\.)?[\w.:]+)", re.MULTILINE)
@@ -54,8 +54,8 @@ def executed_lines(result: SimulationResult) -> list[str]:
 def resource_line(resources: Resources, dynamic_shared_bytes: int) -> str:
     """What a thread and a block use, as the assembler says it."""
     return (
-        f"resources: a thread has {resources.registers} registers and spills {spilled_bytes(resources)} bytes; a block has "
-        f"{resources.shared_bytes} bytes of static and {dynamic_shared_bytes} of dynamic shared memory"
+        f"resources: a thread has {resources.registers} registers and spills {spilled_bytes(resources)} bytes; a block "
+        f"has {resources.shared_bytes} bytes of static and {dynamic_shared_bytes} of dynamic shared memory"
     )
 
 
