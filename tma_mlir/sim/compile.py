@@ -126,6 +126,8 @@ class Compiler:
         self.locations: list[str] = [""]
         self.location_ids: dict[str, int] = {"": 0}
         self.elected: set[int] = set()
+        self.exchanged: set[int] = set()
+        """Addresses of compare-and-swaps."""
         self.definitions: dict[int, Instruction] = {}
 
     def type(self, value: int) -> Type:
@@ -156,6 +158,8 @@ def compile_function(module: Module, function: Function, symbols: dict[str, int]
     order = block_order(function)
     for index in order:
         for instruction in function.blocks[index].instructions:
+            if instruction.name == "llvm.cmpxchg":
+                compiler.exchanged.add(instruction.operands[0])
             for value in instruction.results:
                 compiler.definitions[value] = instruction
     segments: list[Segment] = []

@@ -40,7 +40,9 @@ def site_of(i: Instruction, c: Compiler, kind: Type, name: str) -> Site:
         raise UnsupportedError(f"{i.name} of this type", i.location)
     count = kind.count if kind.kind == "vector" else 1
     alignment = i.attributes.get("alignment") or kind.align
-    return Site(name, kind.dtype, count, int(alignment), i.location, c.location_id(i.location), _is_strong(i))
+    # MLIR begins the compare-and-swap loop of memref.generic_atomic_rmw with a plain load, which may read anything.
+    strong = _is_strong(i) or (name == "load" and i.operands[0] in c.exchanged)
+    return Site(name, kind.dtype, count, int(alignment), i.location, c.location_id(i.location), strong)
 
 
 @operation("llvm.load")

@@ -15,7 +15,7 @@ from .fronts import HOLD
 from .machine import Cluster, Machine, Warp
 from .report import deadlock, endless_loop
 
-QUIET_STEPS = 50_000
+QUIET_STEPS = 5_000
 """Segments that run and change nothing before states are compared."""
 SURE_TURNS = 64
 """Turns before states are compared, and ``HOLD`` more for each front of a warp: by then all of them have had one, also

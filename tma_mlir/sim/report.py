@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from . import occupancy
 from .convergence import REMEDY
 from .errors import Note, SimulationError, lanes_text
 from .machine import Cluster, Machine, Wait, Warp
 from .mbarrier import MBarrier
-from .occupancy import MULTIPROCESSORS, resident_clusters
+from .occupancy import resident_clusters
 from .transfer import Transfer
 
 
@@ -117,8 +118,8 @@ def too_few_resident(error: SimulationError, started: int, total: int, machine: 
     return SimulationError(
         "deadlock",
         f"deadlock: {(total - started) * unit} of {total * unit} blocks have not started, and the others wait: "
-        f"{error.message}. A chip with {MULTIPROCESSORS} multiprocessors holds {resident_clusters(machine) * unit} "
-        "blocks of this kernel at once, and a block may wait only for blocks on the chip with it (they start in "
+        f"{error.message}. A chip with {occupancy.MULTIPROCESSORS} multiprocessors holds "
+        f"{resident_clusters(machine) * unit} blocks of this kernel at once, and a block may wait only for blocks on the chip with it (they start in "
         "the order of their numbers): launch no more, or let blocks wait only for earlier ones",
         error.location,
         error.notes,
