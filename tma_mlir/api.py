@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import metadata
@@ -81,8 +82,8 @@ def _compile(
     from .compile.compiler import compile_text
 
     compiled = compile_text(text, chip, name=name, opt_level=opt_level, assemble_cubin=False)
-    if not compiled.signatures:
-        raise ValueError(f"{name} has no kernel: needed: a gpu.func with the attribute kernel, in a gpu.module")
+    for each in compiled.warnings:
+        warnings.warn(str(each), stacklevel=4)
     cubin = assemble(compiled.ptx, chip, assembler=assembler, options=assembler_options)
     return {
         kernel: CompiledKernel(

@@ -42,6 +42,13 @@ class Diagnostic:
     message: str
     notes: tuple[Diagnostic, ...] = ()
 
+    def __str__(self) -> str:
+        """``FILE:LINE:COLUMN: severity: message``, and a line for each note."""
+        place = f"{self.place}: " if self.place else ""
+        # MLIR's note with the whole operation in generic form says nothing that the source line does not.
+        shown = (note for note in self.notes if not note.message.startswith("see current operation"))
+        return "\n".join((f"{place}{self.severity}: {self.message}", *map(str, shown)))
+
 
 _FILE_LINE_COLUMN = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 

@@ -30,15 +30,7 @@ class CompileError(Exception):
 
     def __init__(self, diagnostics: list[Diagnostic]):
         self.diagnostics = diagnostics
-        super().__init__("\n".join(_line(each) for each in diagnostics))
-
-
-def _line(diagnostic: Diagnostic) -> str:
-    place = f"{diagnostic.place}: " if diagnostic.place else ""
-    # MLIR's note with the whole operation in generic form says nothing that the source line does not.
-    shown = (note for note in diagnostic.notes if not note.message.startswith("see current operation"))
-    notes = "".join(f"\n{_line(note)}" for note in shown)
-    return f"{place}{diagnostic.severity}: {diagnostic.message}{notes}"
+        super().__init__("\n".join(map(str, diagnostics)))
 
 
 @dataclass(frozen=True)

@@ -68,11 +68,13 @@ def _problems(op: CopyAsyncOp, attribute: ir.DictAttr) -> Iterator[str]:
             yield f"does not know '{entry.name}'; it knows {', '.join(ENTRIES)}"
             continue
         values = _values(entry.attr)
+        if isinstance(entry.attr, ir.ArrayAttr) is (entry.name == "global_offset"):
+            yield _WANTED
         for value in values:
             yield from _value_problems(entry.name, value)
         most = _dimensions(op, entry.name)
         if most is not None and len(values) > most:
-            yield f"has {len(values)} entries in '{entry.name}', of which there are {most}. Drop the last ones"
+            yield f"has {len(values)} entries in '{entry.name}', more than the {most} there are. Drop the last ones"
 
 
 def _value_problems(entry: str, value: ir.Attribute) -> Iterator[str]:

@@ -90,13 +90,13 @@ def _is_numeric(array: np.ndarray) -> bool:
 def _equal(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
     if not _is_numeric(expected):
         return _bytes_equal(found, expected)
-    return (found == expected) | ((found != found) & (expected != expected))
+    return np.asarray((found == expected) | ((found != found) & (expected != expected)))
 
 
 def _bytes_equal(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
     size = expected.itemsize
     pair = (np.ascontiguousarray(each).view(np.uint8).reshape(*expected.shape, size) for each in (found, expected))
-    return np.equal(*pair).all(axis=-1)
+    return np.asarray(np.equal(*pair).all(axis=-1))
 
 
 def _near(found: np.ndarray, expected: np.ndarray, rtol: float, atol: float) -> np.ndarray:

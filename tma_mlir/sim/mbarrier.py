@@ -59,12 +59,13 @@ class Origin:
 @dataclass(frozen=True)
 class LastWait:
     """A warp's latest successful wait on a barrier. Not ``fresh``: it already knew of every completed phase, so the
-    wait passed on an old one."""
+    wait passed on an old one. ``again``: so did its wait before, at the same place."""
 
     parity: int
     phase: int
     location: str
     fresh: bool
+    again: bool
 
     def note(self) -> Note:
         return (
@@ -264,7 +265,9 @@ class MBarrier:
         """A successful wait: everything released into completed phases is seen."""
         fresh = not w.clock.knows(self.component, self.phase)
         w.clock.join(self.released)
-        w.last_waits[self.component] = LastWait(parity, self.phase, location, fresh)
+        last = w.last_waits.get(self.component)
+        again = last is not None and not fresh and (last.phase, last.location) == (self.phase, location)
+        w.last_waits[self.component] = LastWait(parity, self.phase, location, fresh, again)
 
     def check_visible(self, w: Warp, location: str) -> None:
         """Another warp may use the barrier only after a synchronisation that follows its initialisation."""

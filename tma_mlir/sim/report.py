@@ -119,8 +119,9 @@ def too_few_resident(error: SimulationError, started: int, total: int, machine: 
         "deadlock",
         f"deadlock: {(total - started) * unit} of {total * unit} blocks have not started, and the others wait: "
         f"{error.message}. A chip with {occupancy.MULTIPROCESSORS} multiprocessors holds "
-        f"{resident_clusters(machine) * unit} blocks of this kernel at once, and a block may wait only for blocks on the chip with it (they start in "
-        "the order of their numbers): launch no more, or let blocks wait only for earlier ones",
+        f"{resident_clusters(machine) * unit} blocks of this kernel at once, and a block may wait only for blocks on "
+        "the chip with it (they start in the order of their numbers): launch no more, or let blocks wait only for "
+        "earlier ones",
         error.location,
         error.notes,
     )

@@ -21,12 +21,29 @@ def with_suspects(error: SimulationError, cluster: Cluster) -> SimulationError:
         if kind:
             by_group.setdefault((kind, barrier.init_location), (text, barrier))
     if not by_group:
-        return error
+        return _with_old_wait(error, cluster, barriers)
     found = list(by_group.values())
     notes: list[Note] = [("initialised here", b.init_location) for _, b in found[:2]]
     notes += [("arrives here", place) for _, b in found[:2] for place in list(b.arrivals)[:2]]
     message = f"{error.message}. Likely cause: {'; '.join(text for text, _ in found[:2])}"
     return SimulationError(error.kind, message, error.location, (*error.notes, *dict.fromkeys(notes)))
+
+
+def _with_old_wait(error: SimulationError, cluster: Cluster, barriers: list[MBarrier]) -> SimulationError:
+    """``error``, with a wait that passed again on the phase on which it had passed before, if there is one."""
+    by_component = {barrier.component: barrier for barrier in barriers}
+    for w in cluster.warps:
+        for component, last in w.last_waits.items():
+            if last.again and component in by_component:
+                barrier = by_component[component]
+                message = (
+                    f"{error.message}. Likely cause: the wait of {w.describe()} on {barrier.name()} passed again on a "
+                    f"phase that it had waited for (phase {barrier.phase} is current, its parity was {last.parity}): "
+                    "flip the parity each round"
+                )
+                notes = ((last.note()), ("initialised here", barrier.init_location))
+                return SimulationError(error.kind, message, error.location, (*error.notes, *notes))
+    return error
 
 
 def _suspicion(barrier: MBarrier, barriers: list[MBarrier]) -> tuple[str, str]:

@@ -130,7 +130,7 @@ def test_what_is_promised_of_the_tensor_is_checked_at_launch():
         ("{source_offsets = [0]}", "dictionary of divisors"),
         ("{source_offsets = [1, 1, 1]}", "3 entries in 'source_offsets', more than the 2"),
         ("{global_sizes = [8, 8, 8]}", "more than the 2"),
-        ("{global_offset = [8, 8]}", "more than the 1"),
+        ("{global_offset = [8, 8]}", "dictionary of divisors"),
         ("{sizes = [1]}", "does not know 'sizes'"),
         ("{source_offsets = [{min = 0.5}]}", "dictionary of divisors"),
     ],

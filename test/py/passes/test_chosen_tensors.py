@@ -111,7 +111,7 @@ def test_what_only_tma_can_do_is_refused_as_well():
 
 
 ASSUME = {
-    "longer than the rank": ("{source_offsets = [1, 8, 8]}", "has 3 entries in 'source_offsets', of which there are 2"),
+    "longer than the rank": ("{source_offsets = [1, 8, 8]}", "has 3 entries in 'source_offsets', more than the 2"),
     "longer than the tile's": ("{destination_offsets = [1, 1, 1]}", "3 entries in 'destination_offsets'"),
     "longer sizes": ("{global_sizes = [8, 8, 8]}", "3 entries in 'global_sizes'"),
     "longer strides": ("{global_strides = [8, 1, 1, 1]}", "4 entries in 'global_strides'"),

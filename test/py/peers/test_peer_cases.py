@@ -139,7 +139,7 @@ def test_p22_types_that_nvgpu_cannot_encode_travel(element):
 
 def test_p23_nan_fill_of_integers_is_refused():
     text = load(global_type([64, 64], "i32"), [8, 32], element="i32", attributes='oob = "nan", variant = "tma"')
-    refused(text, "rule: oob fill type")
+    refused(text, "'oob' fills with NaN, which elements of type i32 do not have")
 
 
 def test_p23_a_transposed_tile_is_not_taken_for_a_dense_one():

@@ -27,7 +27,7 @@ DENSE = {
 def test_a_copy_by_one_thread_is_a_warning_with_reason_and_remedy(name):
     text, count, width, pitch = DENSE[name]
     made = compiled(text)
-    (warning,) = made.warnings
+    (warning,) = map(str, made.warnings)
     assert re.match(r"-:\d+:\d+: warning: 'tile.copy_async' op: one thread makes this copy by itself", warning)
     assert f"{count} copies of {width} B" in warning
     assert "rule: global stride alignment" in warning

@@ -224,6 +224,7 @@ REMEDIES = {
     "packed_store_end": ("inside the tensor", packed(**ODD_STORE), packed(**ODD_STORE, in_bounds=True)),
     "packed_swizzle": ("Use one of those", packed(packing="16B", shared_swizzle=address_swizzle(Swizzle.B64)),
                        packed(packing="16B", shared_swizzle=B128)),
+    "host_tensor": ("Copy from the argument itself", copy(host_tensor=False), copy()),
 }  # fmt: skip
 
 
