@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..abi.extents import Extent, promised, promised_cluster
-from ..abi.signature import KernelSignature, PointerArgument, ValueArgument
+from ..abi.parameters import offset_of
+from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ValueArgument
 from ..abi.symbols import scalars_in_descriptors
 from ..assembler import Cubin, Resources
 from . import driver, native, streams
@@ -226,6 +227,15 @@ class Kernel:
 
         return Kernel(**unpack(data, name))
 
+    def _offsets(self, values: Sequence[Any]) -> list[int]:
+        """Of each array among ``values``: the bytes in front of it in its memref's allocation."""
+        pairs = zip(self.signature.arguments, values, strict=True)
+        return [
+            offset_of(argument) * argument.dtype.bytes if isinstance(argument, MemRefArgument) else 0
+            for argument, value in pairs
+            if isinstance(value, ArrayView)
+        ]
+
     def _launch(
         self,
         grid: Extent,
@@ -258,7 +268,7 @@ class Kernel:
             for producer in others:
                 streams.order_after(producer, order.stream)
             with Staging(name, order.stream) as staging:
-                staged = iter(staging.stage(views, ordinal))
+                staged = iter(staging.stage(views, self._offsets(values), ordinal))
                 values = [next(staged) if isinstance(value, ArrayView) else value for value in values]
                 special = specialise(self.signature, self._module.function(ordinal), shape, values)
                 prepared = special.prepare(_addresses(values, arguments))

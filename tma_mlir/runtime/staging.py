@@ -14,14 +14,20 @@ from .arrays import HOST, ArrayView
 from .errors import ArgumentTypeError
 
 
+ALIGNMENT = 256
+"""Of allocations: cuMemAlloc promises as much (driver API)."""
+
+
 @dataclass
 class _Copy:
-    """``flat``: bytes from the first to the last element of ``array``, which is what the device gets."""
+    """``flat``: bytes from the first to the last element of ``array``, which is what the device gets at
+    ``device_pointer``, inside the allocation ``allocated``."""
 
     array: np.ndarray
     readonly: bool
     flat: np.ndarray
     device_pointer: int
+    allocated: int
 
 
 class Staging:
@@ -38,16 +44,21 @@ class Staging:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for copy in self._copies:
             try:
-                driver.call("cuMemFree", copy.device_pointer)
+                driver.call("cuMemFree", copy.allocated)
             except driver.CudaError:
                 if error is None:  # else the first error is the one to show
                     raise
 
-    def stage(self, views: Sequence[ArrayView], ordinal: int) -> list[ArrayView]:
-        """The same arrays with host memory replaced by device copies, each aligned to 256 B."""
-        return [view if view.device != HOST else self._stage(view, ordinal) for view in views]
+    def stage(self, views: Sequence[ArrayView], offsets: Sequence[int], ordinal: int) -> list[ArrayView]:
+        """The same arrays with host memory replaced by device copies.
 
-    def _stage(self, view: ArrayView, ordinal: int) -> ArrayView:
+        ``offsets``: bytes between the start of each memref's allocation and the memref. It is the allocation that is
+        aligned to 256 B, as plans take it to be.
+        """
+        pairs = zip(views, offsets, strict=True)
+        return [view if view.device != HOST else self._stage(view, offset, ordinal) for view, offset in pairs]
+
+    def _stage(self, view: ArrayView, offset: int, ordinal: int) -> ArrayView:
         array = view.host
         assert array is not None
         for copy in self._copies:
@@ -62,8 +73,10 @@ class Staging:
                 )
         flat = np.zeros(max(span_bytes(array), 1), np.uint8)
         _strided(flat, array)[...] = array
-        pointer = int(driver.call("cuMemAlloc", flat.nbytes, context=f"staging {flat.nbytes} B"))
-        self._copies.append(_Copy(array, view.readonly, flat, pointer))
+        lead = offset % ALIGNMENT
+        allocated = int(driver.call("cuMemAlloc", lead + flat.nbytes, context=f"staging {flat.nbytes} B"))
+        pointer = allocated + lead
+        self._copies.append(_Copy(array, view.readonly, flat, pointer, allocated))
         driver.call("cuMemcpyHtoDAsync", pointer, flat.ctypes.data, flat.nbytes, self._stream)
         return replace(view, pointer=pointer, device=ordinal, host=None)
 

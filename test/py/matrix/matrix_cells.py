@@ -94,7 +94,7 @@ def expected_error(cell: Cell) -> str | None:
         if not is_load:
             return "'oob' says what a load reads outside of the tensor"
         if cell.dtype not in FLOATS_WITH_NAN_FILL:
-            return "rule: oob fill type"
+            return "'oob' fills with NaN"
     if cell.option == "multicast" and not is_load:
         return "multicasts loads only"
     if cell.option == "group":

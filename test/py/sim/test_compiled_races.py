@@ -136,8 +136,7 @@ def test_cases(name, shapes, kind):
     compiled = compile_file(path, keep=("lowered",), assemble_cubin=False)
     arrays = [np.ones(shape, np.float32) for shape in shapes]
     if not kind:
-        grid = (2, 2) if "halo" in name else None
-        tma_mlir.testing.simulate(compiled, grid, args=arrays)
+        tma_mlir.testing.simulate(compiled, args=arrays)
         return
     with pytest.raises(SimulationError) as error:
         tma_mlir.testing.simulate(compiled, args=arrays)
