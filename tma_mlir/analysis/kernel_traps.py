@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from mlir import ir
 
-from ..dialect.memrefs import MemRef, read_memref
+from ..dialect.memrefs import read_memref
 from ..dtypes import DTYPES
 from ..errors import TileError
 from ..hardware import STATIC_SHARED_BYTES
@@ -21,42 +21,6 @@ from .ir_access import collect, defining_op, enclosing, function_inputs
 MBARRIER_BYTES = 8
 RELAXED_ARRIVE_PTX = 86
 """LLVM 22 selects ``mbarrier.arrive.relaxed`` from PTX 8.6 on and aborts before (tried: 80 to 86)."""
-SWIZZLE_SPAN_BYTES = 128
-WGMMA_STEP_BYTES = 32
-"""K of one wgmma instruction, in bytes, for every element type."""
-
-
-def mma_step_errors(function: ir.Operation) -> Iterator[TileError]:
-    """``nvgpu.warpgroup.mma`` over several K steps advances B by ``K * 32`` bytes a step, and A by 32.
-
-    That is right for N-contiguous B and K-contiguous A, both in 128-byte swizzled rows, and a K tile of 128 bytes; with
-    anything else the second step reads the wrong elements.
-    """
-    for mma in collect(function, ("nvgpu.warpgroup.mma",)):
-        tile = _described(mma.operands[1].type)
-        if tile is None:
-            continue
-        row_bytes = (tile.shape[0] or 0) * DTYPES[tile.element].tile_bytes if tile.element in DTYPES else 0
-        if row_bytes <= WGMMA_STEP_BYTES:
-            continue
-        steps = row_bytes // WGMMA_STEP_BYTES
-        if "transposeB" in mma.attributes and "transposeA" not in mma.attributes and row_bytes == SWIZZLE_SPAN_BYTES:
-            continue
-        layout = "N-contiguous" if "transposeB" in mma.attributes else "K-contiguous"
-        first = "M-contiguous" if "transposeA" in mma.attributes else "K-contiguous"
-        yield TileError(
-            mma.location,
-            f"'nvgpu.warpgroup.mma' op takes {steps} steps through a K tile of {row_bytes} bytes, with {first} A and "
-            f"{layout} B; MLIR 22 advances its descriptors right for K-contiguous A, N-contiguous B (transposeB) and a "
-            f"K tile of {SWIZZLE_SPAN_BYTES} bytes only. Use such tiles, one K step per operation, or "
-            "nvvm.wgmma.mma_async with descriptors of your own",
-        )
-
-
-def _described(type_: ir.Type) -> MemRef | None:
-    """The tile of a ``!nvgpu.warpgroup.descriptor``."""
-    found = re.search(r"tensor = (memref<.*>)>$", str(type_))
-    return read_memref(ir.Type.parse(found[1], type_.context)) if found else None
 
 
 def mma_store_warnings(function: ir.Operation) -> Iterator[tuple[ir.Location, str]]:

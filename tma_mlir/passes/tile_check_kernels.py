@@ -22,12 +22,13 @@ from ..analysis.kernel_parameters import parameter_errors
 from ..analysis.kernel_traps import (
     RELAXED_ARRIVE_PTX,
     arrive_warnings,
-    mma_step_errors,
     mma_store_warnings,
     register_errors,
     relaxed_arrive_errors,
     static_shared_errors,
 )
+from ..analysis.wgmma_layouts import descriptor_errors
+from ..analysis.wgmma_steps import mma_errors, mma_store_errors
 from ..diagnostics import warn
 from ..errors import TileError, TileErrors
 from .chip_option import chip_option, chosen_chip
@@ -45,7 +46,9 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     for function in collect(op, ("gpu.func",)):
         _add_block_size(function, launches.get(function, ()))
         errors += parameter_errors(function)
-        errors += mma_step_errors(function)
+        errors += mma_errors(function)
+        errors += mma_store_errors(function)
+        errors += descriptor_errors(function)
         errors += register_errors(function)
         errors += relaxed_arrive_errors(function, _ptx(function))
         errors += static_shared_errors(function)
