@@ -1,126 +1,127 @@
-"""Groups of ``nvgpu.device_async_copy`` by which the threads of a block together copy one box."""
+"""Groups of ``nvgpu.device_async_copy`` by which the threads of a block together copy boxes."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import numpy as np
 from mlir import ir
 
-from .copy_candidates import Candidate, Kept, Sum, crosses
+from .copy_candidates import Candidate, Kept, crosses
 from .ir_access import collect, defining_op
-from .thread_indices import ThreadIndex, ThreadIndices
-from .uniformity import is_uniform, why_not_whole_block
+from .thread_copies import ASYNC_COPY, Piece, async_piece, block_size, box, is_inside, nest_problem, nests
+from .thread_indices import ThreadIndices
+from .uniformity import why_not_whole_block
 
-_COPY, _GROUP, _WAIT = "nvgpu.device_async_copy", "nvgpu.device_async_create_group", "nvgpu.device_async_wait"
+_GROUP, _WAIT = "nvgpu.device_async_create_group", "nvgpu.device_async_wait"
+_FILLS = "a copy fills part of what it writes with zeros"
 
 
 def async_groups(function: ir.Operation) -> Iterator[Candidate | Kept]:
-    """Every group that copies from global to shared memory."""
-    groups = [group for group in collect(function, (_GROUP,)) if len(group.operands)]
-    if not groups:
-        return
+    """Every group that copies from global to shared memory: by its tokens, or all copies since the group before it."""
+    groups = collect(function, (_GROUP,))
+    grouped = [group for group in groups if len(group.operands)]
+    loose = [copy for copy in collect(function, (ASYNC_COPY,)) if not list(copy.results[0].uses)]
     counted = any(_open_groups(wait) for wait in collect(function, (_WAIT,)))
-    size = _block_size(function)
-    threads = ThreadIndices(size) if size else None
-    for group in groups:
+    size = block_size(function)
+    for op in (*grouped, *loose) if counted or size is None else ():
         if counted:
-            yield Kept(group, "a wait of the kernel counts groups (numGroups), and there would be one less")
-        elif threads is None:
-            yield Kept(group, "without known_block_size it is not known which threads copy which piece")
+            yield Kept(op, "a wait of the kernel counts groups (numGroups), and there would be one less")
         else:
-            yield _group(group, threads)
+            yield Kept(op, "without known_block_size it is not known which threads copy which piece")
+    if counted or size is None:
+        return
+    threads = ThreadIndices(size)
+    for group in grouped:
+        yield _group(group, threads)
+    if loose:
+        yield from _loose(loose, groups, threads)
 
 
 def _open_groups(wait: ir.Operation) -> int:
     return ir.IntegerAttr(wait.attributes["numGroups"]).value if "numGroups" in wait.attributes else 0
 
 
-def _block_size(function: ir.Operation) -> tuple[int, int, int] | None:
-    if "known_block_size" not in function.attributes:
-        return None
-    x, y, z = ir.DenseI32ArrayAttr(function.attributes["known_block_size"])
-    return (x, y, z)
+def _wait_for(group: ir.Operation) -> ir.Operation | None:
+    """The one wait for a group, in the same block."""
+    uses = [use.owner.operation for use in group.results[0].uses]
+    return uses[0] if len(uses) == 1 and uses[0].name == _WAIT and uses[0].block == group.block else None
 
 
 def _group(group: ir.Operation, threads: ThreadIndices) -> Candidate | Kept:
-    uses = [use.owner.operation for use in group.results[0].uses]
-    if len(uses) != 1 or uses[0].name != _WAIT or uses[0].block != group.block:
+    wait = _wait_for(group)
+    if wait is None:
         return Kept(group, "it is not waited for exactly once, in the same block")
-    copies = [defining_op(token) for token in group.operands]
-    found: list[ir.Operation] = []
-    for copy in copies:
-        if copy is None or copy.name != _COPY or copy.block != group.block or len(list(copy.results[0].uses)) != 1:
+    pieces: list[Piece] = []
+    for copy in (defining_op(token) for token in group.operands):
+        if copy is None or copy.name != ASYNC_COPY or copy.block != group.block or len(list(copy.results[0].uses)) != 1:
             return Kept(group, "its copies are not all in the same block")
-        found.append(copy)
+        piece = async_piece(copy)
+        if piece is None:
+            return Kept(group, _FILLS)
+        pieces.append(piece)
     if reason := why_not_whole_block(group):
         return Kept(group, reason)
-    return _box(group, uses[0], found, threads)
-
-
-def _box(group: ir.Operation, wait: ir.Operation, copies: list[ir.Operation], threads: ThreadIndices):
-    first = _Parts(copies[0])
-    rows: list[tuple[list[ThreadIndex], list[ThreadIndex]]] = []
-    for copy in copies:
-        parts = _Parts(copy)
-        if parts.source != first.source or parts.destination != first.destination or parts.width != first.width:
-            return Kept(group, "its copies have different memrefs or widths")
-        if parts.fills:
-            return Kept(group, "a copy fills part of what it writes with zeros")
-        indices = [[threads.of(each) for each in side] for side in (parts.source_indices, parts.destination_indices)]
-        if any(each is None for side in indices for each in side):
-            return Kept(group, "an index is not affine in the thread's number and values equal in the block")
-        rows.append(tuple(indices))  # type: ignore[arg-type]
-    if not (is_uniform(first.source) and is_uniform(first.destination)) or not crosses(first.source, first.destination):
+    if any((*each.sides, each.shape) != (*pieces[0].sides, pieces[0].shape) for each in pieces):
+        return Kept(group, "its copies have different memrefs or widths")
+    if not crosses(*pieces[0].sides):
         return Kept(group, "what it copies may differ between threads")
-    source = _start([row[0] for row in rows])
-    destination = _start([row[1] for row in rows])
-    if source is None or destination is None:
-        return Kept(group, "its copies start at unrelated places")
-    sizes = _sizes(source[1], destination[1], first.width)
-    if sizes is None:
-        return Kept(group, "the pieces that the threads copy do not form a box")
+    found = box(group, wait, pieces, threads)
+    if isinstance(found, str):
+        return Kept(group, found)
     return Candidate(
-        group, wait, (wait, group, *copies), first.source, first.destination, source[0], destination[0], sizes
-    )
+        group, wait, (wait, group, *found.replaced), found.source, found.destination, found.source_offsets,
+        found.destination_offsets, found.sizes,
+    )  # fmt: skip
 
 
-class _Parts:
-    """Operands of one ``nvgpu.device_async_copy``: destination, its indices, source, its indices, source elements."""
+def _loose(
+    copies: list[ir.Operation], groups: list[ir.Operation], threads: ThreadIndices
+) -> Iterator[Candidate | Kept]:
+    """Boxes of copies whose tokens nothing uses: they belong to the next group of their thread, and its wait is theirs.
+    The group and the wait stay, for other copies; ``empty_groups`` finds them."""
+    left = list(copies)
+    while left:
+        first = left[0]
+        found: Candidate | str = "no group and wait behind it, in the block of its loop, are its own"
+        taken = [first]
+        for root in nests(first):
+            wait = _next_wait(root, groups)
+            inside = [copy for copy in left if is_inside(copy, root)]
+            pieces = [piece for copy in inside if (piece := async_piece(copy)) is not None]
+            if wait is None:
+                continue
+            if len(pieces) < len(inside):
+                found = _FILLS
+                continue
+            together = [piece for piece in pieces if piece.sides == pieces[0].sides]
+            if not crosses(*pieces[0].sides):
+                found = "what it copies may differ between threads"
+                continue
+            found = nest_problem(root, pieces) or box(root, wait, together, threads)
+            if isinstance(found, Candidate):
+                taken = [piece.ops[0] for piece in together]
+                break
+        yield Kept(first, found) if isinstance(found, str) else found
+        left = [copy for copy in left if copy not in taken]
 
-    def __init__(self, copy: ir.Operation):
-        operands = list(copy.operands)
-        segments = list(ir.DenseI32ArrayAttr(copy.attributes["operandSegmentSizes"]))
-        ends = np.cumsum(segments)
-        self.destination = operands[0]
-        self.destination_indices = operands[ends[0] : ends[1]]
-        self.source = operands[ends[1]]
-        self.source_indices = operands[ends[2] : ends[3]]
-        self.fills = bool(segments[4])
-        self.width = ir.IntegerAttr(copy.attributes["dstElements"]).value
+
+def _next_wait(root: ir.Operation, groups: list[ir.Operation]) -> ir.Operation | None:
+    """The wait for the next group in the block of ``root``. The group itself where the wait follows at once: MLIR
+    cannot read a group without tokens that has a line with a result behind it."""
+    ops = [each.operation for each in root.block.operations]
+    behind = ops[ops.index(root) + 1 :]
+    group = next((op for op in behind if op in groups), None)
+    wait = _wait_for(group) if group is not None else None
+    return group if wait is not None and ops[ops.index(group) + 1] == wait else wait
 
 
-def _start(rows: Sequence[Sequence[ThreadIndex]]) -> tuple[tuple[Sum, ...], np.ndarray] | None:
-    """Where the box starts, and the distance of each piece from there: ``[pieces, rank]``. None when the pieces of
-    different copies have different unknowns."""
-    places = np.stack([np.concatenate([row[d].numbers for row in rows]) for d in range(len(rows[0]))], axis=1)
-    starts = []
-    for dimension, low in enumerate(places.min(axis=0)):
-        terms = rows[0][dimension].terms
-        if any(row[dimension].terms != terms for row in rows):
-            return None
-        starts.append(Sum(int(low), tuple(terms.items())))
-    return tuple(starts), places - places.min(axis=0)
-
-
-def _sizes(source: np.ndarray, destination: np.ndarray, width: int) -> tuple[int, ...] | None:
-    """Extents of the box on the source side, if both sides are the same full box of pieces ``width`` wide."""
-    extents = source.max(axis=0) + 1
-    extents[-1] += width - 1
-    rank = min(source.shape[1], destination.shape[1])
-    same = (source[:, -rank:] == destination[:, -rank:]).all()
-    rest_is_unit = not source[:, :-rank].any() and not destination[:, :-rank].any()
-    pieces = len(np.unique(source, axis=0))
-    dense = (source[:, -1] % width == 0).all() and pieces * width == math.prod(extents.tolist())
-    return tuple(extents.tolist()) if same and rest_is_unit and dense else None
+def empty_groups(function: ir.Operation) -> list[ir.Operation]:
+    """Waits and groups of a kernel in which no asynchronous copy is left, users first."""
+    if collect(function, (ASYNC_COPY,)):
+        return []
+    groups = [
+        group
+        for group in collect(function, (_GROUP,))
+        if all(use.owner.operation.name == _WAIT for use in group.results[0].uses)
+    ]
+    return [*collect(function, (_WAIT,)), *groups]

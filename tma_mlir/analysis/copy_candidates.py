@@ -9,8 +9,14 @@ from mlir import ir
 
 from ..dialect.memrefs import read_memref
 from .index_facts import facts_of
-from .ir_access import collect, defining_op
+from .ir_access import collect, defining_op, enclosing
 from .uniformity import is_uniform, why_not_whole_block
+
+_HARMLESS = (
+    "vector.transfer_read", "vector.load", "memref.load", "memref.subview", "memref.view", "gpu.thread_id",
+    "gpu.block_id",
+)  # fmt: skip
+"""May stand between the two halves of a copy."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Candidate:
 
     @property
     def is_load(self) -> bool:
-        return _space(self.destination) == "shared"
+        return is_load_to(self.destination)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,8 @@ class Kept:
 
 
 def synchronous_copies(function: ir.Operation) -> Iterator[Candidate | Kept]:
-    """``memref.copy``, ``linalg.copy`` and pairs of ``vector.transfer_read`` and ``transfer_write``."""
+    """``memref.copy``, ``linalg.copy`` and pairs of ``vector.transfer_read`` and ``transfer_write`` that every thread
+    executes on the same memrefs. Pairs of which each thread has its own are those of ``thread_copies``."""
     for op in collect(function, ("memref.copy", "linalg.copy")):
         source, destination = list(op.operands)[:2]
         if crosses(source, destination):
@@ -60,12 +67,34 @@ def synchronous_copies(function: ir.Operation) -> Iterator[Candidate | Kept]:
     for write in collect(function, ("vector.transfer_write",)):
         read = defining_op(write.operands[0])
         if read is not None and read.name == "vector.transfer_read" and crosses(read.operands[0], write.operands[1]):
-            yield _pair(read, write)
+            found = _pair(read, write)
+            yield from () if found is None else (found,)
+
+
+def copies_outside_of_kernels(root: ir.Operation) -> list[ir.Operation]:
+    """Whatever copies between global and shared memory and is in no ``gpu.func``, as in a ``gpu.launch``."""
+    copies = collect(root, ("memref.copy", "linalg.copy", "vector.transfer_write"))
+    found = [op for op in copies if enclosing(op, "gpu.func") is None]
+    sides = [(op, _read_from(op), op.operands[1]) for op in found]
+    return [op for op, source, destination in sides if source is not None and crosses(source, destination)]
+
+
+def _read_from(op: ir.Operation) -> ir.Value | None:
+    """The memref that a copy, or the transfer in front of a ``vector.transfer_write``, reads."""
+    if op.name != "vector.transfer_write":
+        return op.operands[0]
+    read = defining_op(op.operands[0])
+    return read.operands[0] if read is not None and read.name == "vector.transfer_read" else None
 
 
 def crosses(source: ir.Value, destination: ir.Value) -> bool:
     """Whether the one is in global and the other in shared memory."""
     return {_space(source), _space(destination)} == {"global", "shared"}
+
+
+def is_load_to(destination: ir.Value) -> bool:
+    """Whether a copy to ``destination`` is a load: to shared memory."""
+    return _space(destination) == "shared"
 
 
 def _space(value: ir.Value) -> str:
@@ -92,12 +121,14 @@ def _differs(*values: ir.Value) -> str | None:
     return "what it copies may differ between threads"
 
 
-def _pair(read: ir.Operation, write: ir.Operation) -> Candidate | Kept:
-    reason = _pair_problem(read, write)
+def _pair(read: ir.Operation, write: ir.Operation) -> Candidate | Kept | None:
+    reason = transfer_problem(read, write)
     if reason:
         return Kept(write, reason)
-    source, *starts = _transfer_operands(read, 0)
-    destination, *ends = _transfer_operands(write, 1)
+    source, *starts = accessed(read, 0)
+    destination, *ends = accessed(write, 1)
+    if why_not_whole_block(write) or not all(map(is_uniform, (source, *starts, destination, *ends))):
+        return None
     vector = ir.VectorType(read.results[0].type)
     rank = len(starts) if _space(source) == "global" else len(ends)
     sizes = (1,) * (rank - vector.rank) + tuple(vector.shape)
@@ -106,8 +137,8 @@ def _pair(read: ir.Operation, write: ir.Operation) -> Candidate | Kept:
     )
 
 
-def _transfer_operands(op: ir.Operation, memref: int) -> list[ir.Value]:
-    """The memref of a transfer and its indices."""
+def accessed(op: ir.Operation, memref: int) -> list[ir.Value]:
+    """The memref that a load, a store or a transfer accesses, its operand number ``memref``, and its indices."""
     rank = ir.MemRefType(op.operands[memref].type).rank
     return list(op.operands)[memref : memref + 1 + rank]
 
@@ -117,14 +148,11 @@ def _offset(value: ir.Value) -> Sum:
     return Sum(terms=((value, 1),)) if constant is None else Sum(constant)
 
 
-def _pair_problem(read: ir.Operation, write: ir.Operation) -> str | None:
-    if reason := why_not_whole_block(write):
-        return reason
+def transfer_problem(read: ir.Operation, write: ir.Operation) -> str | None:
+    """Why a transfer pair does not copy a box at once, or something may happen between its halves."""
     if read.block != write.block or len(list(read.results[0].uses)) != 1:
         return "the vector it reads is used in other places too"
-    for op, memref in ((read, 0), (write, 1)):
-        if reason := _differs(*_transfer_operands(op, memref)):
-            return reason
+    for op in (read, write):
         vector = ir.VectorType(read.results[0].type)
         if not all(bool(inside.value) for inside in _in_bounds(op, vector.rank)):
             return "it may leave the memref (in_bounds is not true in every dimension)"
@@ -132,11 +160,16 @@ def _pair_problem(read: ir.Operation, write: ir.Operation) -> str | None:
             return "it transposes or broadcasts"
         if list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[-1]:
             return "it has a mask"
+    return blocking_problem(read, write)
+
+
+def blocking_problem(read: ir.Operation, write: ir.Operation) -> str | None:
+    """Why the memory could change between a read and a write of one block."""
     between = _between(read, write)
     if between is None:
         return "the vector is read after it is written"
     blocking = next((op for op in between if not op.name.startswith(("arith.", "index.", "affine.apply"))), None)
-    if blocking is not None and blocking.name not in ("vector.transfer_read", "memref.subview", "memref.view"):
+    if blocking is not None and blocking.name not in _HARMLESS:
         return f"{blocking.name} stands between reading and writing"
     return None
 

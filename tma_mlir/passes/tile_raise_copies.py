@@ -1,8 +1,10 @@
 """``tile-raise-copies``: ordinary copies between global and shared memory become ``tile.copy_async``.
 
-``memref.copy``, ``linalg.copy``, a ``vector.transfer_read`` with its ``transfer_write``, and groups of
-``nvgpu.device_async_copy`` are raised where every thread of the block executes them together and the planner has TMA
-for them. A load gets an mbarrier of its own, initialised at kernel entry; in front of it a ``gpu.barrier`` keeps the
+``memref.copy``, ``linalg.copy``, a ``vector.transfer_read`` with its ``transfer_write``, loads with their stores, and
+``nvgpu.device_async_copy`` are raised where the block executes them together, all threads the whole copy or each its
+pieces of one box, loops included, and the planner has TMA for it.
+
+A load gets an mbarrier of its own, initialised at kernel entry; in front of it a ``gpu.barrier`` keeps the
 thread that issues it from overtaking those that still read the tile or wait for the last phase. A store is fenced,
 ordered by barriers on both sides, and waited for.
 
@@ -18,12 +20,13 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import arith
 
-from ..analysis.async_copy_groups import async_groups
-from ..analysis.copy_candidates import Candidate, Kept, Sum, synchronous_copies
+from ..analysis.async_copy_groups import async_groups, empty_groups
+from ..analysis.copy_candidates import Candidate, Kept, Sum, copies_outside_of_kernels, synchronous_copies
 from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import fold_global_subviews, kernel_argument
-from ..analysis.ir_access import collect
+from ..analysis.ir_access import collect, defining_op
 from ..analysis.ordinary_writes import global_writes, may_alias, shared_root
+from ..analysis.thread_copies import copies_by_threads, is_inside, thread_copies
 from ..diagnostics import remark
 from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems
@@ -36,13 +39,17 @@ from .registry import Pass
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     target = chosen_chip(op, options).name
+    for copy in copies_outside_of_kernels(op):
+        _remark_kept(copy, "it is not in a kernel of its own (gpu.func); run gpu-kernel-outlining first")
     for function in collect(op, ("gpu.func",)):
         with function.context:
             _raise_all(function, target)
 
 
 def _raise_all(function: ir.Operation, target: str) -> None:
-    candidates = [*synchronous_copies(function), *async_groups(function)]
+    whole = list(synchronous_copies(function))
+    done = [op for each in whole for op in (each.replaced if isinstance(each, Candidate) else (each.op,))]
+    candidates = [*whole, *thread_copies(function, done), *async_groups(function)]
     stores = [each for each in candidates if isinstance(each, Candidate) and not each.is_load]
     loads = [each for each in candidates if isinstance(each, Candidate) and each.is_load]
     for each in candidates:
@@ -59,6 +66,9 @@ def _raise_all(function: ir.Operation, target: str) -> None:
         else:
             _raise(found, entry, target)
     entry.finish()
+    if any(isinstance(each, Candidate) for each in candidates):
+        for op in empty_groups(function):
+            op.erase()
 
 
 def _remark_kept(op: ir.Operation, reason: str) -> None:
@@ -89,8 +99,11 @@ def _raise(found: Candidate, entry: Entry, target: str) -> None:
         emit_load(copy, found.last, entry)
     else:
         emit_store(copy, found.last)
+    is_nest = found.first not in found.replaced
     for op in found.replaced:
         op.erase()
+    if is_nest and not copies_by_threads(found.first):
+        found.first.erase()
 
 
 def _erase_between(first: ir.Operation, last: ir.Operation) -> None:
@@ -106,22 +119,34 @@ def _build(found: Candidate, entry: Entry, mbarrier: ir.Value | None) -> CopyAsy
         attributes["expect_tx"] = ir.UnitAttr.get()
     with found.first.location, ir.InsertionPoint(found.first):
         return CopyAsyncOp(
-            found.source,
-            found.destination,
+            _in_front(found.source, found.first),
+            _in_front(found.destination, found.first),
             sizes=found.sizes,
-            source_offsets=[_offset(each) for each in found.source_offsets],
-            destination_offsets=[_offset(each) for each in found.destination_offsets],
+            source_offsets=[_offset(each, found.first) for each in found.source_offsets],
+            destination_offsets=[_offset(each, found.first) for each in found.destination_offsets],
             mbarrier=mbarrier,
             mbarrier_index=entry.zero if found.is_load else None,
             attributes=attributes,
         )
 
 
-def _offset(total: Sum) -> int | ir.Value:
+def _offset(total: Sum, first: ir.Operation) -> int | ir.Value:
     value: int | ir.Value = 0
     for term, factor in total.terms:
-        value = add(value, multiply(_as_index(term), factor))
+        value = add(value, multiply(_as_index(_in_front(term, first)), factor))
     return add(value, total.constant)
+
+
+def _in_front(value: ir.Value, first: ir.Operation) -> ir.Value:
+    """``value``, computed once more in front of ``first`` where it is computed inside."""
+    op = defining_op(value)
+    if op is None or op == first or not is_inside(op, first):
+        return value
+    operands = [_in_front(operand, first) for operand in op.operands]
+    copy = op.clone()
+    for number, operand in enumerate(operands):
+        copy.operation.operands[number] = operand
+    return copy.operation.results[list(op.results).index(value)]
 
 
 def _as_index(value: ir.Value) -> ir.Value:
