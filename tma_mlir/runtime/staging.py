@@ -13,7 +13,6 @@ from . import driver
 from .arrays import HOST, ArrayView
 from .errors import ArgumentTypeError
 
-
 ALIGNMENT = 256
 """Of allocations: cuMemAlloc promises as much (driver API)."""
 
