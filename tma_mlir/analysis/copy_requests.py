@@ -123,7 +123,7 @@ def copy_request(copy: CopyAsyncOp, chip: str, facts: FactsOf = facts_of) -> Cop
 
     source_starts = _starts("source_offset", copy.source_offsets, promised, facts)
     destination_starts = _starts("destination_offset", copy.destination_offsets, promised, facts)
-    inner_sizes = shared_sizes(copy.sizes, shared.rank)
+    inner_sizes = shared_sizes(copy.sizes, shared.shape, copy.destination_offsets if is_load else copy.source_offsets)
     assert inner_sizes is not None, "tile-verify admits only sizes that fit"
     shared_shape = tuple(extent for extent in shared.shape if extent is not None)
     shared_name, global_name = ("destination", "source") if is_load else ("source", "destination")

@@ -257,7 +257,9 @@ def _region_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
     if any(size < 0 for size in sizes):
         yield f"sizes must not be negative; found {sizes}"
         return
-    inner = shared_sizes(sizes, shared.rank)
+    shared_is_destination = destination.space == "shared"
+    shared_offsets = op.destination_offsets if shared_is_destination else op.source_offsets
+    inner = shared_sizes(sizes, shared.shape, shared_offsets)
     if inner is None:
         yield (
             f"sizes {sizes} do not fit a shared memref of rank {shared.rank}: dropping unit sizes does not leave "
@@ -267,8 +269,6 @@ def _region_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
     if None in shared.shape:
         yield "needs a shared memref of static shape"
         return
-    shared_is_destination = destination.space == "shared"
-    shared_offsets = op.destination_offsets if shared_is_destination else op.source_offsets
     for dimension, (size, extent, offset) in enumerate(zip(inner, shared.shape, shared_offsets, strict=True)):
         start = offset if isinstance(offset, int) else 0
         if start < 0 or (extent is not None and start + size > extent):

@@ -150,7 +150,7 @@ def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRe
         "fill": f'"{request.oob_fill.name.lower()}"',
         "reduction": f'"{request.reduction or ""}"',
         "sizes": str(list(copy.sizes)),
-        "shared_sizes": str(shared_sizes(copy.sizes, len(request.shared_shape))),
+        "shared_sizes": str(shared_sizes(copy.sizes, request.shared_shape, request.shared_region.starts)),
         "shared_shape": str(list(request.shared_shape)),
         "shared_extents": str(list(shared.extents)),
         "shared_strides": str(list(shared.strides)),

@@ -17,6 +17,7 @@ from .errors import SimulationError, UnsupportedError
 from .liveness import Flow, live_registers
 from .machine import BLOCKED, EXIT, SPLIT
 from .program import Function, Instruction, Module, block_order
+from .stores import stores_globally
 
 if TYPE_CHECKING:
     from .machine import Front, Warp
@@ -95,8 +96,8 @@ class Kernel:
     attributes: dict[str, Any]
     module: Module
     successors: list[list[int]]
-    threads_store: bool
-    """Whether threads store to global memory themselves, as they do for a copy that the TMA cannot do."""
+    stores: bool
+    """Whether anything in the program stores to global memory, be it the TMA or threads that copy in its place."""
     reached: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def reachable(self, segment: int) -> frozenset[int]:
@@ -203,15 +204,8 @@ def compile_function(module: Module, function: Function, symbols: dict[str, int]
         function.attributes,
         module,
         [flow.successors for flow in flows],
-        any(_stores_globally(i, function) for index in order for i in function.blocks[index].instructions),
+        any(stores_globally(module, function, i) for index in order for i in function.blocks[index].instructions),
     )
-
-
-def _stores_globally(instruction: Instruction, function: Function) -> bool:
-    if instruction.name not in ("llvm.store", "llvm.atomicrmw"):
-        return False
-    address = instruction.operands[instruction.name == "llvm.store"]
-    return function.value_types[address].space in (0, 1)
 
 
 def _split(instructions: list[Instruction]) -> list[list[Instruction]]:

@@ -139,7 +139,6 @@ def drain(w: Warp, lane: int, cta: Cta, chunks: Chunks, needed: Chunks | None, t
     """Check and record that a transfer of the thread's open bulk group reads shared memory."""
     groups = bulk_groups(w, lane)
     groups.add(transfer)
-    w.machine.bulk_stores += 1
     shadow = cta.shared.shadow
     if shadow is None:
         return

@@ -321,7 +321,6 @@ class Machine:
     findings: dict[Any, Any] = field(default_factory=dict)
     taken: dict[Any, Any] = field(default_factory=dict)
     bulk_waits: dict[str, None] = field(default_factory=dict)
-    bulk_stores: int = 0
 
     @property
     def cluster_count(self) -> int:

@@ -227,11 +227,11 @@ def simulate(
     with np.errstate(all="ignore"):
         run_grid(machine, prepare, progress)
     _report_elections(machine)
-    if machine.bulk_waits and not machine.bulk_stores and not kernel.threads_store:
+    if machine.bulk_waits and not kernel.stores:
         machine.warn(
             "nothing stored",
-            "the kernel waits for bulk groups, but no thread issued a bulk store: is the store still in the lowered "
-            "module, and is its predicate ever true?",
+            "the kernel waits for bulk groups, but nothing in it stores to global memory: is the store still in the "
+            "lowered module?",
             next(iter(machine.bulk_waits)),
         )
     return SimulationResult(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .program import Function, Instruction
+from .program import Function, Instruction, Module
 
 ADDRESS_OPERAND = {
     "llvm.store": 1,
@@ -21,6 +21,16 @@ ADDRESS_OPERAND = {
 """The operand that says where an operation stores; for tensor copies it is the descriptor."""
 READ_ONLY = ("llvm.load", "llvm.getelementptr")
 ANYTHING = frozenset({-1})
+
+
+def stores_globally(module: Module, function: Function, instruction: Instruction) -> bool:
+    """Whether ``instruction`` may store to global memory. A pointer without a space may point there."""
+    if instruction.name == "llvm.call":
+        callee = module.functions.get(instruction.attributes.get("callee", ""))
+        copy = callee.attributes.get("tile.reference_copy") if callee is not None else None
+        return copy is not None and copy["direction"] == "store"
+    operand = ADDRESS_OPERAND.get(instruction.name)
+    return operand is not None and function.value_types[instruction.operands[operand]].space in (0, 1)
 
 
 def written_parameters(function: Function) -> frozenset[int] | None:

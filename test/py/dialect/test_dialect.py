@@ -96,18 +96,28 @@ def test_a_memref_without_strides_is_not_read():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rank", "expected"),
+    ("sizes", "shape", "starts", "expected"),
     [
-        ([8, 64], 2, [8, 64]),
-        ([1, 1, 8, 64], 2, [8, 64]),
-        ([1, 8, 64], 2, [8, 64]),
-        ([8, 1, 64], 2, [8, 64]),
-        ([8, 64], 3, [1, 8, 64]),
-        ([2, 8, 64], 2, None),
+        ([8, 64], [8, 64], [], [8, 64]),
+        ([1, 1, 8, 64], [16, 64], [], [8, 64]),
+        ([1, 8, 64], [8, 64], [], [8, 64]),
+        ([8, 1, 64], [8, 64], [], [8, 64]),
+        ([8, 64], [1, 8, 64], [], [1, 8, 64]),
+        ([2, 8, 64], [8, 64], [], None),
+        # Dropped on the left as long as the rest fits, and elsewhere where only that fits.
+        ([1, 4, 1], [4, 4], [], [4, 1]),
+        ([1, 4, 1], [1, 4], [], [1, 4]),
+        ([1, 4, 1], [4, 4], [1, 0], [1, 4]),
+        ([1, 4, 1], [4, 4], ["from 0 on, as far as is known", 0], [4, 1]),
+        ([1, 1, 2, 1, 56], [1, 1, 2, 56], [], [1, 1, 2, 56]),
+        ([8, 1, 1, 64, 1], [8, 64, 1], [], [8, 64, 1]),
+        ([1, 1, 8, 1, 64], [1, 8, 64], [], [1, 8, 64]),
+        # What never fits is for the caller to report.
+        ([1, 9, 1], [4, 4], [], [9, 1]),
     ],
 )
-def test_unit_sizes_are_dropped_or_added_on_the_left(sizes, rank, expected):
-    assert shared_sizes(sizes, rank) == expected
+def test_unit_sizes_are_dropped_where_the_rest_fits_or_added_on_the_left(sizes, shape, starts, expected):
+    assert shared_sizes(sizes, shape, starts) == expected
 
 
 def test_importing_the_package_needs_neither_mlir_nor_cuda():

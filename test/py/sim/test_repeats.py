@@ -115,3 +115,17 @@ def test_a_store_that_threads_do_is_not_missed(columns):
     result = tma_mlir.testing.simulate(text, args=[out, x], schedules=2)
     np.testing.assert_array_equal(out[16:32, :32], x)
     assert "nothing stored" not in [finding.kind for finding in result.findings]
+
+
+def test_a_store_whose_predicate_is_off_is_not_missed():
+    off = f"""
+      %zero = arith.constant 0 : i32
+      %first = memref.load %i[%c0, %c0] : memref<16x32xi32>
+      %on = arith.cmpi ne, %first, %zero : i32
+      {ONE}"""
+    text = KERNEL.format(
+        element="i32", rows=64, condition=off, offset=", %on", types=", i1", dynamic=0, start=16, variant=""
+    ).replace("1, 1, 0, 0, 0, 0, 0, 0, 0>", "1, 1, 0, 0, 0, 0, 1, 0, 0>")
+    x, out = np.arange(512, dtype=np.int32).reshape(16, 32), np.zeros((64, 32), np.int32)
+    assert tma_mlir.testing.simulate(text, args=[out, x]).findings == ()
+    assert not out.any()

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from tma_mlir.compile.compiler import CompiledModule, CompileError, compile_text
-from tma_mlir.plan.copy_plan import CopyPlan
-from tma_mlir.plan.enums import Direction
 from tma_mlir.sim.errors import SimulationError
 from tma_mlir.sim.simulate import simulate
 
@@ -73,18 +71,10 @@ def _simulated(kernel: RandomKernel, made: CompiledModule) -> list[str]:
         return [f"simulator: {error}"]
     except Exception as error:
         return [f"simulator: {type(error).__name__}: {error}"]
-    # Where threads store, or nobody, waiting for bulk stores is in vain, and the simulator may say so.
-    vain = {"predicate", "no steps"} & {*kernel.features} or all(_may_not_store(each.plan) for each in made.plans)
-    findings = [each for each in result.findings if not (vain and each.kind == "nothing stored")]
     return [
-        *(f"simulator, finding: {finding}" for finding in findings),
+        *(f"simulator, finding: {finding}" for finding in result.findings),
         *(f"simulator, other bytes: {each}" for each in kernel.differences(memories)),
     ]
-
-
-def _may_not_store(plan: CopyPlan) -> bool:
-    """Whether no bulk store need come of ``plan``: a load, or a store by threads, perhaps by its guards."""
-    return plan.request.direction is Direction.LOAD or plan.variant.by_threads or bool(plan.guards)
 
 
 def _launched(kernel: RandomKernel, made: CompiledModule, outcome: Outcome) -> list[str]:

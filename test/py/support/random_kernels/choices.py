@@ -91,8 +91,7 @@ def with_unit_sizes(dice: Dice, tile: Tile) -> tuple[int, ...]:
     """Sizes of a copy for ``tile``, perhaps with more dimensions of size one."""
     sizes = list(tile.shape)
     while len(sizes) < 5 and tile.home != "direct" and dice.chance(0.15):
-        # Unit sizes are dropped from the left: where the tile has some itself, others come first.
-        sizes.insert(0 if 1 in tile.shape else dice.between(0, len(sizes) - 1), 1)
+        sizes.insert(dice.between(0, len(sizes) - 1), 1)
     return tuple(sizes)
 
 
