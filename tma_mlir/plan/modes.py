@@ -217,6 +217,9 @@ def _piece_modes(
     modes: list[Mode] = []
     for mode, parts in zip(global_modes, by_global, strict=True):
         mode.global_bytes = mode.global_bytes * size
+        if mode.limit == 1 and mode.global_bytes == 0 and any(step == size for _, step in parts):
+            # The tensor has one such element, and a second one is nowhere: it may as well be its neighbour.
+            mode.global_bytes = size
         if len(parts) == 1:
             mode.shared_bytes = parts[0][1]
             modes.append(mode)

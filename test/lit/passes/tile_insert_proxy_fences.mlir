@@ -161,3 +161,90 @@ gpu.module @next_iteration {
     gpu.return
   }
 }
+
+// -----
+
+!tile = memref<16x32xi32, #gpu.address_space<workgroup>>
+!barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
+
+// The next load of the loop overwrites the tile too, though no TMA store reads it. Reads need no fence, and neither
+// does what is written into another tile.
+// CHECK-LABEL: gpu.module @overwritten_by_a_load
+// CHECK: gpu.barrier
+// CHECK: tile.wait
+// CHECK-NEXT: memref.load
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+// CHECK-NEXT: gpu.barrier
+// CHECK-NOT: nvvm.fence.proxy
+// CHECK: gpu.return
+gpu.module @overwritten_by_a_load {
+  memref.global "private" @tile : !tile
+  memref.global "private" @other : !tile
+  gpu.func @kernel(%in: memref<128x256xi32>, %leader: i1, %b: !barrier, %phase: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %tile = memref.get_global @tile : !tile
+    %other = memref.get_global @other : !tile
+    scf.for %r = %c0 to %c16 step %c1 {
+      scf.if %leader {
+        "tile.copy_async"(%in, %tile, %b, %c0) {
+          static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: 0, 0>, expect_tx,
+          sizes = array<i64: 16, 32>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>
+        } : (memref<128x256xi32>, !tile, !barrier, index) -> ()
+      }
+      gpu.barrier
+      "tile.wait"(%b, %c0, %phase) : (!barrier, index, i1) -> ()
+      %v = memref.load %tile[%r, %c0] : !tile
+      memref.store %v, %other[%r, %c0] : !tile
+      gpu.barrier
+      memref.store %v, %tile[%r, %c0] : !tile
+      gpu.barrier
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = memref<16x32xi32, #gpu.address_space<workgroup>>
+!barrier = !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>
+
+// A load that came before, once, overwrites nothing; one that comes later does.
+// CHECK-LABEL: gpu.module @before_and_after
+// CHECK: memref.store
+// CHECK-NEXT: gpu.barrier
+// CHECK: memref.store
+// CHECK-NEXT: nvvm.fence.proxy
+// CHECK-NEXT: gpu.barrier
+// CHECK-NOT: nvvm.fence.proxy
+// CHECK: gpu.return
+gpu.module @before_and_after {
+  memref.global "private" @tile : !tile
+  memref.global "private" @other : !tile
+  gpu.func @kernel(%in: memref<128x256xi32>, %leader: i1, %b: !barrier, %v: i32) kernel {
+    %c0 = arith.constant 0 : index
+    %tile = memref.get_global @tile : !tile
+    %other = memref.get_global @other : !tile
+    scf.if %leader {
+      "tile.copy_async"(%in, %tile, %b, %c0) {
+        static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: 0, 0>, expect_tx,
+        sizes = array<i64: 16, 32>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>
+      } : (memref<128x256xi32>, !tile, !barrier, index) -> ()
+    }
+    memref.store %v, %tile[%c0, %c0] : !tile
+    gpu.barrier
+    memref.store %v, %other[%c0, %c0] : !tile
+    gpu.barrier
+    scf.if %leader {
+      "tile.copy_async"(%in, %other, %b, %c0) {
+        static_source_offsets = array<i64: 0, 0>, static_destination_offsets = array<i64: 0, 0>, expect_tx,
+        sizes = array<i64: 16, 32>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0, 0, 0>
+      } : (memref<128x256xi32>, !tile, !barrier, index) -> ()
+    }
+    gpu.return
+  }
+}

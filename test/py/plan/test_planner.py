@@ -191,6 +191,22 @@ def test_fixed_dimensions_cost_no_rank():
     assert plan.instruction_count == 1
 
 
+@pytest.mark.parametrize("columns", [64, 128], ids=["one atom", "two atoms"])
+@pytest.mark.parametrize("column_stride", [1, 7])
+def test_the_only_column_of_a_tensor_may_have_any_stride(columns, column_stride):
+    request = load("i16", (22, 1), (8, columns), (0, 0), swizzle=Swizzle.B128, variant="tma")
+    plan = planned(replace(request, global_layout=Layout((22, 1), (16, column_stride))))
+    (tensor_map,) = plan.tensor_maps
+    assert (tensor_map.dims, tensor_map.strides_bytes, tensor_map.box) == ((1, 22), (32,), (64, 8))
+    assert plan.instruction_count == columns // 64
+
+
+def test_columns_that_are_one_element_are_refused():
+    request = load("i16", (22, 64), (8, 64), variant="tma")
+    with pytest.raises(PlanDeclined, match="unit stride"):
+        plan_copy(replace(request, global_layout=Layout((22, 64), (16, 0))))
+
+
 def test_tiles_of_one_tensor_share_a_descriptor():
     maps = {
         planned(load("f16", (4096, 4096), (64, 64), start, swizzle=Swizzle.B128)).tensor_maps

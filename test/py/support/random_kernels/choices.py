@@ -179,8 +179,6 @@ def random_load(dice: Dice, frame: Frame, tile: Tile, name: str, *, exact: bool,
     for extent, end in zip(sizes, high, strict=True):
         end = max(end, 1)
         shape.append(end + dice.between(0, 3) if inside else max(1, end + dice.between(-extent, 3)))
-    if exact:  # a tensor of one column has no step between columns
-        shape[-1] = max(2, shape[-1])
     load.tensor = random_tensor(dice, name, element, shape, exact=exact, odd=odd)
     provable = inside and all(e <= s for e, s in zip(high, load.tensor.shape, strict=True))
     if provable and dice.chance(0.3):

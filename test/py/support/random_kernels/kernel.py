@@ -206,9 +206,6 @@ def _settled(dice: Dice, frame: Frame, loads: list[Load], drains: list[Drain]) -
     frame.release = "leader" if storing or frame.multicast else dice.one_of("leader", "all", "warps")
     lags = bool(storing) and frame.schedule == "ring" and not any(load.predicate for load in loads)
     frame.store_lag = lags and dice.chance(0.3)
-    if loads and frame.steps > frame.stages:
-        # tile-insert-proxy-fences sees to TMA stores. Where threads store, a load overwrites what threads wrote.
-        frame.features.add("explicit fence")
     if frame.scope != "thread" and frame.multicast is not None:
         frame.scope = "thread"
     for load in loads:
