@@ -173,8 +173,10 @@ class Body:
         assert multicast is not None
         split = [f"cluster_split = {multicast.split} : i64"] if multicast.split else []
         for mask in sorted({mask for mask in multicast.masks if mask}):
-            with w.when(self._is_one_of([r for r, each in enumerate(multicast.masks) if each == mask])):
-                load.issue(w, at, (self.full, at.stage), [*extra, *split], w.value(mask, "i16"))
+            issuers = [r for r, each in enumerate(multicast.masks) if each == mask]
+            with w.when(None if multicast.by_all else self._is_one_of(issuers)):
+                name = "%mask" if multicast.argument else w.value(mask, "i16")
+                load.issue(w, at, (self.full, at.stage), [*extra, *split], name)
         alone = [rank for rank in range(self.frame.cluster) if not multicast.receives(rank)]
         if alone:
             with w.when(self._is_one_of(alone)):

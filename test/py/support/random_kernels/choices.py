@@ -294,8 +294,16 @@ def random_store(dice: Dice, frame: Frame, tile: Tile, name: str, *, reduce: str
         shape.append(found_extent)
     drain.target = random_tensor(dice, name, element, shape, exact=exact, odd=odd)
     if dice.chance(0.15):
-        drain.predicate = Condition(dice.between(0, 3), dice.between(2, 4))
+        drain.predicate = random_condition(dice, frame)
     return drain
+
+
+def random_condition(dice: Dice, frame: Frame) -> Condition:
+    """One that is not false everywhere: the compiler would see it, and the simulator say that nothing is stored."""
+    found = Condition(dice.between(0, 3), dice.between(2, 4))
+    if any(found.at(position) for position, _ in frame.positions()):
+        return found
+    return Condition(found.first + 1, found.period)
 
 
 def reduction_for(dice: Dice, element: str) -> str:

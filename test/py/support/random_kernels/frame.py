@@ -12,18 +12,22 @@ from .starts import Position
 class Multicast:
     """For each rank of a cluster the mask of the loads it issues; 0: it issues none for others.
 
-    ``split``: the ranks below this share each load (``cluster_split``); 0: they do not.
+    ``split``: so many CTAs, those of the mask, share each load (``cluster_split``); 0: they do not. ``by_all``: the
+    others execute the split load too, and issue nothing. ``argument``: the mask is a kernel argument.
     """
 
     masks: tuple[int, ...]
     split: int = 0
+    by_all: bool = False
+    argument: bool = False
+
+    @property
+    def mask(self) -> int:
+        """The only mask, or the first."""
+        return next(mask for mask in self.masks if mask)
 
     def receives(self, rank: int) -> bool:
         return any(mask >> rank & 1 for mask in self.masks)
-
-    def issuers(self, rank: int) -> list[int]:
-        """Ranks whose loads arrive at ``rank``."""
-        return [issuer for issuer, mask in enumerate(self.masks) if mask >> rank & 1]
 
     def arrivals(self, rank: int) -> int:
         """How many CTAs tell ``rank`` that a stage is free: itself, and those that it loads for."""

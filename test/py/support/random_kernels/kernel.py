@@ -12,7 +12,7 @@ from .body import Body
 from .choices import Dice
 from .drains import Drain
 from .frame import Frame, Multicast
-from .starts import Condition, Start
+from .starts import Start
 from .streams import Load
 from .tensors import FLOATS, NUMPY, Tensor
 from .tiles import Tile
@@ -92,24 +92,31 @@ def _frame(dice: Dice) -> Frame:
     if frame.multicast is not None:
         # Every CTA announces what arrives, whoever issues it.
         frame.announce = dice.one_of("before", "after")
-        everyone_issues = all(frame.multicast.masks) and frame.multicast.split == frame.cluster
-        if everyone_issues and dice.chance(0.5):
-            frame.announce = "attribute"
+        if frame.multicast.split and not frame.multicast.by_all and dice.chance(0.5):
+            # Each CTA executes one copy of each load, under conditions unless all share it: nothing can be merged.
+            frame.announce = "attribute" if frame.multicast.split == frame.cluster else "each"
     frame.features |= {each for each in ("explicit fence", "final wait") if dice.chance(0.6)}
     return frame
 
 
 def _multicast(dice: Dice, cluster: int) -> Multicast:
-    everyone = (1 << cluster) - 1
-    kind = dice.one_of("one", "one", "split", "pairs")
+    """Who loads for whom: one CTA for any others, groups of CTAs with one that loads for each, or CTAs that share."""
+    kind = dice.one_of("one", "one", "split", "split", "groups")
+    ranks = [int(rank) for rank in dice.rng.permutation(cluster)]
+    argument = dice.chance(0.3)
     if kind == "split":
-        split = cluster if dice.chance(0.6) else 2
-        return Multicast(tuple((1 << split) - 1 if rank < split else 0 for rank in range(cluster)), split)
-    if kind == "pairs":
-        return Multicast(tuple(3 << rank if rank % 2 == 0 else 0 for rank in range(cluster)))
-    issuer = dice.between(0, cluster - 1)
-    mask = everyone if dice.chance(0.5) else dice.between(1, everyone) | 1 << issuer
-    return Multicast(tuple(mask if rank == issuer else 0 for rank in range(cluster)))
+        split = cluster if dice.chance(0.4) else 2
+        mask = sum(1 << rank for rank in ranks[:split])
+        masks = tuple(mask if rank in ranks[:split] else 0 for rank in range(cluster))
+        return Multicast(masks, split, dice.chance(0.3), argument)
+    if kind == "one":
+        mask = dice.between(1, (1 << cluster) - 1)
+        return Multicast(tuple(mask if rank == ranks[0] else 0 for rank in range(cluster)), argument=argument)
+    masks = [0] * cluster
+    while ranks:
+        group, ranks = ranks[: (size := dice.between(1, len(ranks)))], ranks[size:]
+        masks[group[0]] = sum(1 << rank for rank in group)
+    return Multicast(tuple(masks))
 
 
 def _parts(dice: Dice, frame: Frame) -> tuple[list[Load], list[Drain]]:
@@ -144,7 +151,7 @@ def _parts(dice: Dice, frame: Frame) -> tuple[list[Load], list[Drain]]:
         loads.append(load)
         drains.append(_drain(dice, frame, index, load, exact=exact))
     if len(loads) == 1 and frame.multicast is None and dice.chance(0.12):
-        loads[0].predicate = Condition(dice.between(0, 3), dice.between(2, 4))
+        loads[0].predicate = choices.random_condition(dice, frame)
         frame.announce = dice.one_of("before", "after")
     return loads, _settled(dice, frame, loads, drains)
 
@@ -276,6 +283,9 @@ def _assemble(dice: Dice, seed: int, frame: Frame, loads: list[Load], drains: li
                 part.starts[d] = dataclasses.replace(start, argument=name)
                 arguments.append(start.value)
                 parameters.append(f"{name}: index")
+    if any(load.multicast for load in loads) and frame.multicast is not None and frame.multicast.argument:
+        arguments.append(frame.multicast.mask)
+        parameters.append("%mask: i16")
     if frame.steps_argument:
         arguments.append(frame.steps)
         parameters.append("%steps: index")
@@ -353,4 +363,8 @@ def _features(frame: Frame, loads: list[Load], drains: list[Drain]) -> list[str]
         found |= {"atoms"} if drain.tile.atoms else set()
         found |= {"predicate"} if drain.predicate else set()
     found |= {"no steps"} if not frame.steps else set()
+    if frame.multicast is not None and "multicast" in found:
+        found |= {f"split {frame.multicast.split}"} if frame.multicast.split else set()
+        found |= {"mask argument"} if frame.multicast.argument else set()
+        found |= {"executed outside the mask"} if frame.multicast.by_all else set()
     return sorted(found)
