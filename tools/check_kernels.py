@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """Random whole kernels: the same bytes by definition, in the simulator and on the GPU.
 
-    python tools/check_kernels.py [--seeds 0:2000] [--workers N] [--gpu | --sim] [--out DIR]
+    python tools/check_kernels.py [--seeds 0:2000] [--workers N] [--gpu | --sim] [--seconds S] [--out DIR]
 
 Each seed makes one kernel with its arguments (test/py/support/random_kernels). It is compiled for sm_90a, run in the
 simulator with all checks, and with --gpu on the GPU too; every byte of every tensor is compared with the definition. A
 finding of the simulator is a failure: the kernels are right. --gpu --no-sim leaves the simulator out. Kernels that the
 planner refuses are counted and replaced.
 
-Each failure is written to DIR as SEED.mlir and SEED.txt; --seeds SEED:SEED+1 repeats it. A worker that hangs or whose
-GPU context is lost is replaced. The last line is the summary; exit status 1 if anything failed.
+Each failure is written to DIR as SEED.mlir and SEED.txt; --seeds SEED:SEED+1 repeats it. FIRST-END.json in DIR counts
+what the kernels had, and names the failures. After --seconds no kernel is begun any more; the summary names the seed to
+go on with. A worker that hangs or whose GPU context is lost is replaced. The last line is the summary; exit status 1 if
+anything failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import multiprocessing
 import os
 import sys
@@ -29,7 +33,7 @@ import checkout  # noqa: F401  (makes the package importable)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test" / "py"))
 
-CONTEXT = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
+CONTEXT = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA; each worker makes its own context
 START_SECONDS = 120
 """How long a worker may take to begin: importing, and making a context."""
 
@@ -72,20 +76,22 @@ class Worker:
 
 @dataclass
 class Tally:
-    """What has been seen. ``folder``: where failures go."""
+    """What has been seen of ``seeds``. ``folder``: where failures go. ``rest``: seeds that were not begun."""
 
+    seeds: list[int]
     folder: Path | None
     show: int
     kernels: int = 0
     equal: int = 0
-    refused: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
     families: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
-    failed: list[int] = field(default_factory=list)
+    failures: dict[int, str] = field(default_factory=dict)
+    rest: list[int] = field(default_factory=list)
 
     def add(self, outcome: Any) -> None:
         self.kernels += 1
-        self.refused += len(outcome.refused)
+        self.refused.update(said.rpartition("(rule: ")[2].partition(")")[0] for said in outcome.refused)
         self.families[outcome.family] += 1
         self.features.update(outcome.features)
         if outcome.failure:
@@ -103,26 +109,43 @@ class Tally:
         self.fail(seed, kernel.family, why, kernel.text)
 
     def fail(self, seed: int, family: str, failure: str, text: str) -> None:
-        self.failed.append(seed)
-        if len(self.failed) <= self.show:
+        self.failures[seed] = f"{family}: {failure.splitlines()[0]}"
+        if len(self.failures) <= self.show:
             print(f"seed {seed} ({family}): {failure}", flush=True)
         if self.folder is not None:
             (self.folder / f"{seed}.mlir").write_text(text)
             (self.folder / f"{seed}.txt").write_text(f"seed {seed}, family {family}\n{failure}\n")
 
+    def write(self, options: dict[str, bool], seconds: float) -> None:
+        """The counts as FIRST-END.json."""
+        if self.folder is None:
+            return
+        first, end = self.seeds[0], self.seeds[-1] + 1
+        found = {
+            "seeds": [first, end], **options, "next": self.rest[0] if self.rest else None, "seconds": round(seconds),
+            "kernels": self.kernels, "equal": self.equal, "refused": dict(self.refused.most_common()),
+            "families": dict(self.families.most_common()), "features": dict(sorted(self.features.items())),
+            "failures": {str(seed): said for seed, said in sorted(self.failures.items())},
+        }  # fmt: skip
+        (self.folder / f"{first}-{end}.json").write_text(json.dumps(found, separators=(",", ":")) + "\n")
+
     def summary(self, seconds: float) -> str:
-        families = ", ".join(f"{name} {count}" for name, count in self.families.most_common())
-        features = ", ".join(f"{name} {count}" for name, count in sorted(self.features.items()))
+        rest = f", {len(self.rest)} left: go on with --seeds {self.rest[0]}:{self.seeds[-1] + 1}" if self.rest else ""
         return (
-            f"features: {features}\nfamilies: {families}\nkernels {self.kernels}, families {len(self.families)}, equal "
-            f"{self.equal}, refused {self.refused}, failures {len(self.failed)} ({seconds:.0f} s)"
+            f"kernels {self.kernels}, families {len(self.families)}, equal {self.equal}, refused "
+            f"{self.refused.total()}, failures {len(self.failures)} ({seconds:.0f} s){rest}"
         )
 
 
-def run(seeds: list[int], workers: int, options: dict[str, bool], seconds: float, tally: Tally) -> None:
-    """Checks all ``seeds``; a kernel may take ``seconds``."""
-    waiting = seeds[::-1]
-    pool = [Worker(options) for _ in range(min(workers, len(seeds)))]
+def run(tally: Tally, workers: int, options: dict[str, bool], patience: float, end: float) -> None:
+    """Checks the seeds of ``tally``, which is told. A kernel may take ``patience`` seconds, and none is begun after
+    ``end`` (of the monotonic clock)."""
+    waiting = tally.seeds[::-1]
+
+    def has_more() -> bool:
+        return bool(waiting) and time.monotonic() < end
+
+    pool = [Worker(options) for _ in range(min(workers, len(waiting)) if has_more() else 0)]
     while pool:
         soonest = min(worker.deadline for worker in pool)
         ready = connection.wait([worker.pipe for worker in pool], max(0.0, soonest - time.monotonic()))
@@ -142,7 +165,7 @@ def run(seeds: list[int], workers: int, options: dict[str, bool], seconds: float
                             worker.kill()
             elif time.monotonic() > worker.deadline:
                 worker.kill()
-                lost, why = True, f"hangs: no answer in {seconds:.0f} s"
+                lost, why = True, f"hangs: no answer in {patience:.0f} s"
             else:
                 continue
             if lost:
@@ -151,14 +174,15 @@ def run(seeds: list[int], workers: int, options: dict[str, bool], seconds: float
                     tally.stopped(worker.seed, why)
                 elif why:
                     raise SystemExit(f"a worker did not start: {why}")
-                if waiting:
+                if has_more():
                     pool.append(Worker(options))
-            elif waiting:
-                worker.give(waiting.pop(), seconds)
+            elif has_more():
+                worker.give(waiting.pop(), patience)
             else:
-                worker.give(None, seconds)
+                worker.give(None, patience)
                 worker.process.join()
                 pool.remove(worker)
+    tally.rest = waiting[::-1]
 
 
 def seed_range(text: str) -> list[int]:
@@ -180,8 +204,9 @@ def main() -> int:
     where.add_argument("--gpu", action="store_true", help="run on the first GPU too")
     where.add_argument("--sim", action="store_true", help="simulator only (the default)")
     parser.add_argument("--no-sim", action="store_true", help="with --gpu: leave the simulator out")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for failures")
-    parser.add_argument("--seconds", type=float, default=30.0, help="a kernel that takes longer hangs (default 30)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for failures and counts")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no kernel later (default: no limit)")
+    parser.add_argument("--patience", type=float, default=30.0, help="seconds: a kernel that takes longer hangs (30)")
     parser.add_argument("--show", type=int, default=20, help="failures to print (default 20)")
     options = parser.parse_args()
     if options.no_sim and not options.gpu:
@@ -189,10 +214,13 @@ def main() -> int:
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    tally = Tally(options.out, options.show)
-    run(options.seeds, max(1, options.workers), {"gpu": options.gpu, "sim": not options.no_sim}, options.seconds, tally)
-    print(tally.summary(time.monotonic() - started))
-    return 1 if tally.failed else 0
+    tally = Tally(options.seeds, options.out, options.show)
+    where_run = {"gpu": options.gpu, "sim": not options.no_sim}
+    run(tally, max(1, options.workers), where_run, options.patience, started + options.seconds)
+    seconds = time.monotonic() - started
+    tally.write(where_run, seconds)
+    print(tally.summary(seconds))
+    return 1 if tally.failures else 0
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ from ..plan.tensor_map import TensorMap
 from .elements import element_type
 from .types import Type, parse_type
 
+MAY_STORE_NOTHING = "tile.may_store_nothing"
+"""On a kernel: the compiler may have seen that none of its stores stores anything, and nothing may be left of them."""
+
 
 @dataclass(frozen=True)
 class MemRefArgument:

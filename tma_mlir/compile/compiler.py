@@ -80,11 +80,13 @@ def compile_text(
     keep: Collection[str] = (),
     assemble_cubin: bool = True,
     observe: Observer = lambda step: None,
+    context: ir.Context | None = None,
 ) -> CompiledModule:
     """Compiles MLIR text (or bytecode) for ``target``. Raises ``CompileError`` with located messages, ``ValueError``
     for a chip that is not known, ``AssemblerError``.
 
-    ``keep`` names the ``STAGES`` to return as text; printing them costs time.
+    ``keep`` names the ``STAGES`` to return as text; printing them costs time. ``context``: one of ``make_context`` that
+    many modules are compiled in; it keeps their types and attributes as long as it lives.
     """
     rows = {stage: f"builtin.module({pipeline([stage], target, opt_level)})" for stage in Stage}
     texts: dict[str, str] = {}
@@ -97,7 +99,8 @@ def compile_text(
     def run(stage: Stage) -> None:
         run_pipeline(root, rows[stage])
 
-    context = make_context()
+    if context is None:
+        context = make_context()
     with context, collecting(context) as diagnostics:
         try:
             root = parse(text)

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 from mlir import ir
 from mlir.dialects import scf
 
+from ..abi.signature import MAY_STORE_NOTHING
 from ..analysis.copy_requests import RequestReader
-from ..analysis.ir_access import collect, copies_in
+from ..analysis.ir_access import collect, copies_in, enclosing
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..analysis.stale_plans import stale_plan_error
 from ..dialect.plan_attr import PLAN, PlanReader
@@ -49,6 +50,10 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
             context = CopyContext(copy)
             if plan.variant is not Variant.EMPTY:
                 _align(context, plan, declarations)
+            if not context.is_load and _may_store_nothing(context, plan):
+                function = enclosing(copy.operation, "gpu.func")
+                if function is not None:
+                    function.attributes[MAY_STORE_NOTHING] = ir.UnitAttr.get()
             _predicated(context, plan, pool)
         copy.operation.erase()
     lower_prefetches(planned_prefetches, pool)
@@ -70,6 +75,12 @@ def _plans(ops: list[Planned], requests: RequestReader) -> list[tuple[Planned, C
     if errors:
         raise TileErrors(errors)
     return [(op, plans.read(op.operation.attributes[PLAN])) for op in ops]
+
+
+def _may_store_nothing(context: CopyContext, plan: CopyPlan) -> bool:
+    """Whether later passes may rightly leave nothing of a store: they see that it is off, or that threads would store
+    outside of the tensor only."""
+    return context.predicate is not None or bool(plan.guards) or plan.variant not in (Variant.TMA, Variant.BULK)
 
 
 def _align(context: CopyContext, plan: CopyPlan, declarations: Declarations) -> None:

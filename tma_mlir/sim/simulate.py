@@ -15,6 +15,7 @@ from ..abi.conditions import check_failures
 from ..abi.extents import Extent, promised, promised_cluster
 from ..abi.parameters import parameter_words, pointer_of
 from ..abi.signature import (
+    MAY_STORE_NOTHING,
     Argument,
     KernelSignature,
     MemRefArgument,
@@ -227,7 +228,7 @@ def simulate(
     with np.errstate(all="ignore"):
         run_grid(machine, prepare, progress)
     _report_elections(machine)
-    if machine.bulk_waits and not kernel.stores:
+    if machine.bulk_waits and not kernel.stores and MAY_STORE_NOTHING not in kernel.attributes:
         machine.warn(
             "nothing stored",
             "the kernel waits for bulk groups, but nothing in it stores to global memory: is the store still in the "

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tma_mlir.testing
+from support import copy_kernels
 from tma_mlir.sim.errors import SimulationError
 
 KERNEL = """
@@ -128,4 +129,19 @@ def test_a_store_whose_predicate_is_off_is_not_missed():
     ).replace("1, 1, 0, 0, 0, 0, 0, 0, 0>", "1, 1, 0, 0, 0, 0, 1, 0, 0>")
     x, out = np.arange(512, dtype=np.int32).reshape(16, 32), np.zeros((64, 32), np.int32)
     assert tma_mlir.testing.simulate(text, args=[out, x]).findings == ()
+    assert not out.any()
+
+
+def test_stores_that_the_compiler_rightly_drops_are_not_missed():
+    off = KERNEL.format(
+        element="f32", rows=64, condition=f"%off = arith.constant false\n      {ONE}", offset=", %off", types=", i1",
+        dynamic=0, start=16, variant="",
+    ).replace("1, 1, 0, 0, 0, 0, 0, 0, 0>", "1, 1, 0, 0, 0, 0, 1, 0, 0>")  # fmt: skip
+    x, out = np.arange(512, dtype=np.float32).reshape(16, 32), np.zeros((64, 32), np.float32)
+    assert tma_mlir.testing.simulate(off, args=[out, x]).findings == ()
+    assert not out.any()
+    # All that threads would store is outside of the tensor.
+    outside = copy_kernels.store("memref<3x33xf32>", [1, 32], element="f32", offsets=[3, 0])
+    row, out = np.ones(32, np.float32), np.zeros((3, 33), np.float32)
+    assert tma_mlir.testing.simulate(outside, args=[row, out]).findings == ()
     assert not out.any()
