@@ -8,8 +8,8 @@ simulator with all checks, and with --gpu on the GPU too; every byte of every te
 finding of the simulator is a failure: the kernels are right. --gpu --no-sim leaves the simulator out. Kernels that the
 planner refuses are counted and replaced.
 
-Each failure is written to DIR as SEED.mlir and SEED.txt; --seeds SEED:SEED+1 repeats it. FIRST-END.json in DIR counts
-what the kernels had, and names the failures. After --seconds no kernel is begun any more; the summary names the seed to
+The first failures are printed and written to DIR as SEED.mlir; --seeds SEED:SEED+1 repeats one. FIRST-END.json in DIR
+counts what the kernels had, and names all failures. After --seconds no kernel is begun any more; the summary names the seed to
 go on with. A worker that hangs or whose GPU context is lost is replaced. The last line is the summary; exit status 1 if
 anything failed.
 """
@@ -112,9 +112,9 @@ class Tally:
         self.failures[seed] = f"{family}: {failure.splitlines()[0]}"
         if len(self.failures) <= self.show:
             print(f"seed {seed} ({family}): {failure}", flush=True)
-        if self.folder is not None:
-            (self.folder / f"{seed}.mlir").write_text(text)
-            (self.folder / f"{seed}.txt").write_text(f"seed {seed}, family {family}\n{failure}\n")
+            if self.folder is not None:
+                said = "".join(f"// {line}\n" for line in failure.splitlines())
+                (self.folder / f"{seed}.mlir").write_text(f"{text}// seed {seed}, family {family}\n{said}")
 
     def write(self, options: dict[str, bool], seconds: float) -> None:
         """The counts as FIRST-END.json."""
@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for failures and counts")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no kernel later (default: no limit)")
     parser.add_argument("--patience", type=float, default=30.0, help="seconds: a kernel that takes longer hangs (30)")
-    parser.add_argument("--show", type=int, default=20, help="failures to print (default 20)")
+    parser.add_argument("--show", type=int, default=20, help="failures to print and write (default 20)")
     options = parser.parse_args()
     if options.no_sim and not options.gpu:
         parser.error("--no-sim without --gpu leaves nothing to run")

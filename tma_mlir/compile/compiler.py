@@ -99,9 +99,8 @@ def compile_text(
     def run(stage: Stage) -> None:
         run_pipeline(root, rows[stage])
 
-    if context is None:
-        context = make_context()
-    with context, collecting(context) as diagnostics:
+    home = make_context() if context is None else context
+    with home, collecting(home) as diagnostics:
         try:
             root = parse(text)
             done("parse")
