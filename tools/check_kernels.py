@@ -9,9 +9,9 @@ finding of the simulator is a failure: the kernels are right. --gpu --no-sim lea
 planner refuses are counted and replaced.
 
 The first failures are printed and written to DIR as SEED.mlir; --seeds SEED:SEED+1 repeats one. FIRST-END.json in DIR
-counts what the kernels had, and names all failures. After --seconds no kernel is begun any more; the summary names the seed to
-go on with. A worker that hangs or whose GPU context is lost is replaced. The last line is the summary; exit status 1 if
-anything failed.
+counts what the kernels had, and names all failures. After --seconds no kernel is begun any more; the summary names
+the seed to go on with. A worker that hangs or whose GPU context is lost is replaced. The last line is the summary;
+exit status 1 if anything failed.
 """
 
 from __future__ import annotations
