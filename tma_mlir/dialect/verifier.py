@@ -355,7 +355,7 @@ def _option_problems(op: CopyAsyncOp, *, is_load: bool) -> Iterator[str]:
     memref = read_memref(op.source.type)
     if "tf32" in attributes and memref is not None and memref.element != "f32":
         yield f"'tf32' rounds f32 elements on their way; these are {memref.element}. Drop it"
-    if _string(op, "oob") == "nan" and memref is not None and not dtype(memref.element).is_float:
+    if is_load and _string(op, "oob") == "nan" and memref is not None and not dtype(memref.element).is_float:
         yield (
             f"'oob' fills with NaN, which elements of type {memref.element} do not have. Fill with \"zero\", or copy "
             "elements of a float type"

@@ -170,7 +170,8 @@ def swizzle_inner_box(size_bytes: int, swizzle: Swizzle) -> Answer:
 def oob_fill_type(fill: int, data_type_name: str) -> Answer:
     """Fill is zero, or NaN for float types only (HW, encoding)."""
     ok = fill == OobFill.ZERO or (fill == OobFill.NAN and data_type_name in DRIVER_FLOATS)
-    return holds(ok, f"fill {fill} for {data_type_name}", "zero, or NaN for a float type", "Fill with zero.")
+    named = OobFill(fill).name.lower() if fill in list(OobFill) else fill
+    return holds(ok, f"fill with {named} for {data_type_name}", "zero, or NaN for a float type", "Fill with zero.")
 
 
 @rule
