@@ -13,5 +13,5 @@ def test_the_example_of_the_simulator_prints_what_the_text_says(monkeypatch, cap
     said = re.search(r"It prints `(.*?)`", text)
     assert code is not None
     assert said is not None
-    exec(compile(code[1], "docs/runtime.md", "exec"), {})  # noqa: S102
+    exec(compile(code[1], "docs/runtime.md", "exec"), {})
     assert capsys.readouterr().out.strip() == said[1]
