@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from mlir import ir
 
 from .copy_candidates import Candidate, Kept, crosses
-from .ir_access import collect, defining_op
-from .thread_copies import ASYNC_COPY, Piece, async_piece, block_size, box, is_inside, nest_problem, nests
+from .ir_access import collect, defining_op, known_block_size
+from .thread_copies import ASYNC_COPY, NO_BLOCK_SIZE, Piece, async_piece, box, is_inside, nest_problem, nests
 from .thread_indices import ThreadIndices
 from .uniformity import why_not_whole_block
 
@@ -22,12 +22,12 @@ def async_groups(function: ir.Operation) -> Iterator[Candidate | Kept]:
     grouped = [group for group in groups if len(group.operands)]
     loose = [copy for copy in collect(function, (ASYNC_COPY,)) if not list(copy.results[0].uses)]
     counted = any(_open_groups(wait) for wait in collect(function, (_WAIT,)))
-    size = block_size(function)
+    size = known_block_size(function)
     for op in (*grouped, *loose) if counted or size is None else ():
         if counted:
             yield Kept(op, "a wait of the kernel counts groups (numGroups), and there would be one less")
         else:
-            yield Kept(op, "without known_block_size it is not known which threads copy which piece")
+            yield Kept(op, NO_BLOCK_SIZE)
     if counted or size is None:
         return
     threads = ThreadIndices(size)

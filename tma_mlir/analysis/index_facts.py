@@ -29,7 +29,7 @@ from .integer_facts import (
     not_wrapping_unsigned,
     truncated,
 )
-from .ir_access import block_owner, defining_op, enclosing
+from .ir_access import block_owner, defining_op, enclosing, gpu_axis
 
 DEEPEST = 32
 """How many operations a value is followed back."""
@@ -129,7 +129,7 @@ class _Reader:
 
     def _gpu_id(self, op: ir.Operation, value: ir.Value, depth: int) -> Facts:
         attribute, limits, is_extent = _IDS[op.name]
-        axis = "xyz".index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").rstrip(">"))
+        axis = gpu_axis(op)
         extent, most = _known_size(op, attribute, axis), limits[axis]
         if "upper_bound" in op.attributes:
             most = min(most, ir.IntegerAttr(op.attributes["upper_bound"]).value)

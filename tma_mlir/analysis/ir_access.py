@@ -72,6 +72,19 @@ def attribute_names(op: ir.Operation) -> list[str]:
     return [str(getattr(each, "name", each)) for each in op.attributes]
 
 
+def known_block_size(function: ir.Operation) -> tuple[int, int, int] | None:
+    """``known_block_size`` of a ``gpu.func``, x first; None without."""
+    if "known_block_size" not in function.attributes:
+        return None
+    x, y, z = ir.DenseI32ArrayAttr(function.attributes["known_block_size"])
+    return (x, y, z)
+
+
+def gpu_axis(op: ir.Operation) -> int:
+    """The axis of ``gpu.thread_id`` and its like: 0 for x."""
+    return "xyz".index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").rstrip(">"))
+
+
 def function_inputs(function: ir.Operation) -> list[ir.Type]:
     """Argument types of a ``gpu.func`` (its block has workgroup attributions after them)."""
     return list(ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value).inputs)

@@ -6,7 +6,7 @@ import math
 
 from mlir import ir
 
-from .ir_access import enclosing
+from .ir_access import enclosing, known_block_size
 
 _BRANCHES = ("scf.if", "scf.index_switch", "scf.while", "gpu.warp_execute_on_lane_0", "affine.if")
 
@@ -17,7 +17,8 @@ def threads_that_all_arrive(op: ir.Operation) -> int | None:
     Needs a kernel of known block size that is one straight line of structured control flow.
     """
     function = enclosing(op, "gpu.func")
-    if function is None or "known_block_size" not in function.attributes or len(function.regions[0].blocks) != 1:
+    size = None if function is None else known_block_size(function)
+    if function is None or size is None or len(function.regions[0].blocks) != 1:
         return None
     branch = enclosing(op, *_BRANCHES, "gpu.func")
     if branch is None or branch.name != "gpu.func":
@@ -26,4 +27,4 @@ def threads_that_all_arrive(op: ir.Operation) -> int | None:
     if loop is not None and loop.name != "gpu.func":
         # A loop whose bounds depend on the thread runs for some of them only.
         return None
-    return math.prod(ir.DenseI32ArrayAttr(function.attributes["known_block_size"]))
+    return math.prod(size)

@@ -16,7 +16,7 @@ from ..dtypes import DTYPES
 from ..errors import TileError
 from ..hardware import STATIC_SHARED_BYTES
 from .index_facts import facts_of
-from .ir_access import collect, defining_op, enclosing, function_inputs
+from .ir_access import collect, defining_op, enclosing, function_inputs, known_block_size
 
 MBARRIER_BYTES = 8
 RELAXED_ARRIVE_PTX = 86
@@ -39,9 +39,8 @@ def mma_store_warnings(function: ir.Operation) -> Iterator[tuple[ir.Location, st
 
 
 def _block_threads(function: ir.Operation) -> int | None:
-    if "known_block_size" not in function.attributes:
-        return None
-    return math.prod(ir.DenseI32ArrayAttr(function.attributes["known_block_size"]))
+    size = known_block_size(function)
+    return None if size is None else math.prod(size)
 
 
 _BELOW = {2: 0, 6: 0, 3: 1, 7: 1}

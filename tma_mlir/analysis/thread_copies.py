@@ -15,7 +15,7 @@ import numpy as np
 from mlir import ir
 
 from .copy_candidates import Candidate, Kept, Sum, accessed, blocking_problem, crosses, is_load_to, transfer_problem
-from .ir_access import collect, defining_op
+from .ir_access import block_owner, collect, defining_op, known_block_size
 from .ordinary_writes import may_alias, shared_root
 from .thread_indices import ThreadIndex, ThreadIndices
 from .uniformity import is_uniform, why_not_whole_block
@@ -26,6 +26,7 @@ MOST_POINTS = 1 << 18
 _READS = {"vector.transfer_write": "vector.transfer_read", "vector.store": "vector.load", "memref.store": "memref.load"}
 """What writes a piece, and what reads it."""
 ASYNC_COPY = "nvgpu.device_async_copy"
+NO_BLOCK_SIZE = "without known_block_size it is not known which threads copy which piece"
 _BESIDE = "stands beside it in the loop or branch"
 _NESTS = ("scf.for", "scf.if")
 _PURE = ("scf.yield", "memref.subview", "memref.dim", "memref.get_global", "affine.apply", "gpu.thread_id",
@@ -48,22 +49,14 @@ class Piece:
         return self.source, self.destination
 
 
-def block_size(function: ir.Operation) -> tuple[int, int, int] | None:
-    """``known_block_size`` of a kernel."""
-    if "known_block_size" not in function.attributes:
-        return None
-    x, y, z = ir.DenseI32ArrayAttr(function.attributes["known_block_size"])
-    return (x, y, z)
-
-
 def thread_copies(function: ir.Operation, done: Sequence[ir.Operation]) -> Iterator[Candidate | Kept]:
     """Boxes that pairs of reads and writes copy together, but for those of ``done``."""
     pieces = [piece for write in collect(function, _READS) if write not in done and (piece := _pair(write)) is not None]
-    size = block_size(function)
+    size = known_block_size(function)
     left = list(pieces)
     while left:
         if size is None:
-            yield Kept(left.pop(0).ops[0], "without known_block_size it is not known which threads copy which piece")
+            yield Kept(left.pop(0).ops[0], NO_BLOCK_SIZE)
             continue
         found, taken = _outermost(left[0], pieces, ThreadIndices(size))
         yield found
@@ -236,8 +229,7 @@ def _reaches(value: ir.Value, root: ir.Operation) -> bool:
     """Whether ``value`` is known in front of ``root``, or can be computed there from what is."""
     op = defining_op(value)
     if op is None:
-        owner = ir.BlockArgument(value).owner.owner.operation
-        return not is_inside(owner, root)
+        return not is_inside(block_owner(value), root)
     return not is_inside(op, root) or (op != root and all(_reaches(operand, root) for operand in op.operands))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mlir import ir
 
 from .index_facts import facts_of
-from .ir_access import defining_op
+from .ir_access import defining_op, gpu_axis
 from .uniformity import is_uniform
 
 
@@ -131,7 +131,7 @@ class ThreadIndices:
 
     def _follow(self, op: ir.Operation) -> ThreadIndex | None:
         if op.name in ("gpu.thread_id", "gpu.block_dim"):
-            axis = "xyz".index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").rstrip(">"))
+            axis = gpu_axis(op)
             is_id = op.name == "gpu.thread_id"
             return ThreadIndex(self._ids[axis] if is_id else np.full(self.count, self._size[axis], np.int64))
         if op.name in ("arith.index_cast", "arith.index_castui", "arith.extui"):

@@ -9,10 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..chips import CHIPS, DEFAULT_CHIP
 from .guard import doing, guarded
-from .program import BAD_INPUT, EXIT_CODES, Parser, chip_name, complain
-from .source import InputError, Source, fatal_text, read, silent_parse_failure
+from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, with_source
+from .source import Source, fatal_text, silent_parse_failure
 
 PROGRAM = "tma-explain"
 
@@ -25,13 +24,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"{EXIT_CODES}. A copy that has no plan is wrong input.",
     )
     made.add_argument("file", nargs="?", default="-", help="MLIR text or bytecode; - is standard input (the default)")
-    made.add_argument(
-        "--chip",
-        default=DEFAULT_CHIP,
-        type=chip_name,
-        metavar="C",
-        help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})",
-    )
+    add_chip(made)
     made.add_argument("--format", choices=("text", "json"), default="text", help="text (the default) or JSON")
     return made
 
@@ -43,11 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """The whole command in this process."""
-    try:
-        source = read(options.file)
-    except InputError as error:
-        complain(PROGRAM, str(error))
-        return BAD_INPUT
+    return with_source(PROGRAM, options.file, lambda source: _run(options, source))
+
+
+def _run(options: argparse.Namespace, source: Source) -> int:
     doing(f"{source.name}:1:1")
     explained = _explain(source, options.chip)
     if explained is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..chips import chip
+from ..chips import CHIPS, DEFAULT_CHIP, chip
+from .source import InputError, Source, read
 
 BAD_INPUT = 1
 """What was read is wrong: a file, the program in it, an argument's value. Also what ends in a crash."""
@@ -45,12 +47,27 @@ class _Version(argparse.Action):
         raise SystemExit(0)
 
 
-def chip_name(text: str) -> str:
-    """A chip out of the table, for argparse."""
+def add_chip(parser: argparse.ArgumentParser) -> None:
+    """The option ``--chip``."""
+    known = f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})"
+    parser.add_argument("--chip", default=DEFAULT_CHIP, type=_chip_name, metavar="C", help=known)
+
+
+def _chip_name(text: str) -> str:
     try:
         return chip(text).name
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def with_source(program: str, path: str, command: Callable[[Source], int]) -> int:
+    """What ``command`` returns for the input at ``path``, or the exit code for one that cannot be read."""
+    try:
+        source = read(path)
+    except InputError as error:
+        complain(program, str(error))
+        return BAD_INPUT
+    return command(source)
 
 
 def complain(program: str, message: str) -> None:

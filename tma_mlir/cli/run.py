@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..diagnostics import Diagnostic, Place
 from .guard import doing, guarded
-from .program import BAD_INPUT, WRONG_RESULT, complain
+from .program import BAD_INPUT, WRONG_RESULT, complain, with_source
 from .run_flags import PROGRAM, SCREEN, parse
-from .source import InputError, Source, fatal_text, read, silent_parse_failure
+from .source import Source, fatal_text, silent_parse_failure
 
 if TYPE_CHECKING:
     from ..abi.signature import KernelSignature
@@ -38,11 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """The whole command in this process."""
-    try:
-        source = read(options.file)
-    except InputError as error:
-        complain(PROGRAM, str(error))
-        return BAD_INPUT
+    return with_source(PROGRAM, options.file, lambda source: _reported(options, source))
+
+
+def _reported(options: argparse.Namespace, source: Source) -> int:
     try:
         return _run(options, source)
     except Failure as failure:
@@ -222,27 +222,25 @@ def _execute(
     return 0
 
 
-class _failures:  # noqa: N801  (used as contextlib's are)
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
     """Turns what a run can raise into a ``Failure``."""
+    from ..compile.compiler import CompileError
+    from ..run.execute import RunError
+    from ..runtime.errors import ArgumentTypeError, CudaError, DescriptorError, RuntimeFault
+    from ..sim.errors import BEFORE_THE_RUN, SimulationError
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        from ..compile.compiler import CompileError
-        from ..run.execute import RunError
-        from ..runtime.errors import ArgumentTypeError, CudaError, DescriptorError, RuntimeFault
-        from ..sim.errors import BEFORE_THE_RUN, SimulationError
-
-        if isinstance(error, CompileError):
-            raise Failure(*error.diagnostics) from None
-        if isinstance(error, SimulationError):
-            code = BAD_INPUT if error.kind in BEFORE_THE_RUN else WRONG_RESULT
-            raise Failure(_diagnostic(error.finding), code=code) from None
-        if isinstance(error, CudaError):
-            raise Failure(str(error), code=WRONG_RESULT if error.sticky else BAD_INPUT) from None
-        if isinstance(error, RunError | RuntimeFault | ArgumentTypeError | DescriptorError | OSError):
-            raise Failure(str(error)) from None
+    try:
+        yield
+    except CompileError as error:
+        raise Failure(*error.diagnostics) from None
+    except SimulationError as error:
+        code = BAD_INPUT if error.kind in BEFORE_THE_RUN else WRONG_RESULT
+        raise Failure(_diagnostic(error.finding), code=code) from None
+    except CudaError as error:
+        raise Failure(str(error), code=WRONG_RESULT if error.sticky else BAD_INPUT) from None
+    except (RunError, RuntimeFault, ArgumentTypeError, DescriptorError, OSError) as error:
+        raise Failure(str(error)) from None
 
 
 def _diagnostic(finding: Finding) -> Diagnostic:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..chips import CHIPS, DEFAULT_CHIP
 from ..sim.command_line import add_options
-from .program import EXIT_CODES, Parser, chip_name
+from .program import EXIT_CODES, Parser, add_chip
 
 PROGRAM = "tma-run"
 EMITS = ("plan", "nvgpu", "lowered", "ptx", "cubin")
@@ -26,13 +25,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("file", help="MLIR text or bytecode with a gpu.module; - is standard input")
-    add(
-        "--chip",
-        default=DEFAULT_CHIP,
-        type=chip_name,
-        metavar="C",
-        help=f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})",
-    )
+    add_chip(made)
     add("--device", choices=("auto", "gpu", "sim"), default="auto", help="auto (the default): the GPU if there is one")
     add("--kernel", metavar="NAME", help="which kernel, where the file has several")
     for name, what in (("grid", "blocks"), ("block", "threads"), ("cluster", "blocks")):

@@ -9,6 +9,7 @@ from mlir.dialects import arith, builtin, gpu, memref, scf
 
 from ..dialect.memrefs import read_memref
 from .index_builder import constant, materialize, multiply
+from .teams import thread_rank
 
 
 def _as_bytes(side: ir.Value) -> ir.Value:
@@ -52,7 +53,7 @@ def copy_together(source: ir.Value, destination: ir.Value, *, barrier_follows: b
     count: int | ir.Value = 1
     for extent in extents:
         count = multiply(count, extent)
-    thread, threads = _thread_and_count()
+    thread, threads = thread_rank()
     gpu.BarrierOp()
     loop = scf.ForOp(thread, materialize(count), threads)
     with ir.InsertionPoint(loop.body):
@@ -81,17 +82,3 @@ def _row_major(number: ir.Value, extents: Sequence[int | ir.Value]) -> list[ir.V
         indices.insert(0, arith.remui(number, size))
         number = arith.divui(number, size)
     return [number, *indices] if extents else []
-
-
-def _thread_and_count() -> tuple[ir.Value, ir.Value]:
-    """This thread's number in the block, x fastest, and how many there are."""
-    number: ir.Value | None = None
-    count: ir.Value | None = None
-    for axis in "zyx":
-        dimension = ir.Attribute.parse(f"#gpu<dim {axis}>")
-        here, size = gpu.thread_id(dimension), gpu.block_dim(dimension)
-        number = here if number is None else arith.addi(arith.muli(number, size), here)
-        count = size if count is None else arith.muli(count, size)
-    assert number is not None
-    assert count is not None
-    return number, count

@@ -39,7 +39,7 @@ def team(scope: Scope) -> Team:
     if scope is Scope.WARP:
         lane = nvvm.read_ptx_sreg_laneid(ir.IntegerType.get_signless(32))
         return Team(arith.index_castui(ir.IndexType.get(), lane), 32, _elected, _synchronise_warp)
-    rank, size = _thread_rank()
+    rank, size = thread_rank()
     first_warp = arith.cmpi(arith.CmpIPredicate.ult, rank, constant(32))
 
     def leader(build: Callable[[], None]) -> None:
@@ -68,7 +68,7 @@ def _synchronise_warp() -> None:
     nvvm.bar_warp_sync(arith.constant(ir.IntegerType.get_signless(32), -1))
 
 
-def _thread_rank() -> tuple[ir.Value, ir.Value]:
+def thread_rank() -> tuple[ir.Value, ir.Value]:
     """This thread's number in its CTA, x fastest, and the CTA's size."""
     x, y, z = (gpu.thread_id(ir.Attribute.parse(f"#gpu<dim {axis}>")) for axis in "xyz")
     width, height, depth = (gpu.block_dim(ir.Attribute.parse(f"#gpu<dim {axis}>")) for axis in "xyz")

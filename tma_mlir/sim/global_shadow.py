@@ -16,6 +16,7 @@ from . import hazards, races
 from .accesses import LANE_BITS, Access, AccessLog, distinct
 from .engine import Window
 from .errors import SimulationError
+from .ordinary_accesses import OrdinaryAccesses
 from .races import Clash
 from .transfer import Meeting, Outcome, Transfer
 from .units import Units, unit_shift
@@ -31,7 +32,7 @@ HINT = (
 )
 
 
-class GlobalShadow:
+class GlobalShadow(OrdinaryAccesses):
     """Attached to a global ``Region``. The tables are made when the kernel first touches it."""
 
     def __init__(self, region: Region, log: AccessLog):
@@ -63,10 +64,7 @@ class GlobalShadow:
         if units.updated is not None:
             codes = units.updated.take(at)
             self._check_late(w, distinct(codes) - {0}, "read", codes, at, site.location)
-        number = self.log.own(w, "read", site.location, site.location_id, None)
-        old = distinct(units.read.take(at))
-        if old != {number}:
-            units.mark(w, units.read, at, number, old)
+        self._record_read(w, at, site)
 
     def generic_write(self, w: Warp, offset: np.ndarray, site: Site, lanes: np.ndarray | None) -> Clash | None:
         """Warp ``w`` stores ``site.size`` bytes at each offset, one a lane of ``lanes``."""
@@ -88,22 +86,7 @@ class GlobalShadow:
             codes = units.updated.take(at)
             self._check_late(w, distinct(codes) - {0}, "write", codes, at, site.location)
             units.updated[at] = 0
-        if lanes is None:
-            units.written[at] = self.log.own(w, "write", site.location, site.location_id, w.mask) << LANE_BITS
-            return clash
-        number = self.log.own(w, "write", site.location, site.location_id, None) << LANE_BITS
-        mine = number | lanes if at.ndim == 1 else (number | lanes)[:, None]
-        units.written[at] = mine
-        if (units.written.take(at) == mine).all():
-            return clash
-        # Several lanes store to one place: no single lane owns it.
-        units.written[at] = self.log.own(w, "write", site.location, site.location_id, w.mask) << LANE_BITS
-        repeats = races.repeats_error(w, site, self._place(int(offset[0])))
-        return Clash(clash.error if clash else None, clash.conflicts if clash else None, repeats)
-
-    def check_equal(self, w: Warp, offset: int, values: np.ndarray, site: Site) -> None:
-        """Several lanes store ``values`` to one place."""
-        races.check_equal(w, values, site, self._place(offset))
+        return self._record_write(w, at, offset, site, lanes, clash)
 
     def generic_update(self, w: Warp, offset: int, site: Site, lane: int) -> None:
         """An atomic of one lane: it does not race with other atomics or reductions, and learns of those it follows."""
@@ -137,19 +120,7 @@ class GlobalShadow:
                 outcome.meetings.append(Meeting(error, self.region.data, places, None))
                 return None
             return Clash(error, bad.reshape(bad.shape[0], -1).any(axis=1), None)
-        mine = races.lane_conflicts(w, self.log, codes, lanes)
-        if mine is None:
-            return None
-        number, bad = mine
-        place = self._unit_place(at, codes, number)
-        return Clash(races.lanes_error(w, self.log.access(number), "overwrite", place, location), bad, None)
-
-    def _check_lanes(self, w: Warp, codes: np.ndarray, at: np.ndarray, location: str, lanes: np.ndarray | None) -> None:
-        mine = races.lane_conflicts(w, self.log, codes, lanes)
-        if mine is not None:
-            number, _ = mine
-            place = self._unit_place(at, codes, number)
-            raise races.lanes_error(w, self.log.access(number), "read", place, location)
+        return self._lane_clash(w, codes, at, location, lanes, "overwrite")
 
     # Copies --------------------------------------------------------------------------------------------------------
 
@@ -260,10 +231,6 @@ class GlobalShadow:
 
     def _place(self, offset: int) -> str:
         return f"{self.region.name}+{offset:#x}"
-
-    def _unit_place(self, at: np.ndarray, codes: np.ndarray, number: int) -> str:
-        position = int((codes >> LANE_BITS == number).ravel().argmax())
-        return self._place(int(at.ravel()[position]) << self.units.shift)
 
     def _piece_place(self, codes: np.ndarray, piece: Piece, number: int) -> str:
         holders = [n for n in distinct(codes) if n and number in self.log.members(n)]

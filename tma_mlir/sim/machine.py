@@ -264,7 +264,6 @@ class Cluster:
         self.issued: dict[Any, tuple[Warp, int]] = {}
         """The warp that issued a store last, by its place and operands, and its epoch then."""
         warps = self.size * -(-machine.threads // LANES)
-        self.warp_count = warps
         self.components = 1 + warps
         self.clock_size = max(COMPONENTS, self.components + 64)
         self.arrived = 0

@@ -9,7 +9,6 @@ import numpy as np
 
 from .accesses import LANE_BITS, LANE_MASK, Access, AccessLog
 from .errors import SimulationError
-from .machine import LANE_IDS
 
 if TYPE_CHECKING:
     from .machine import Warp
@@ -110,8 +109,3 @@ def race(kind: str, who: str, access: Access, verb: str, place: str, location: s
         location,
         (access.note(),),
     )
-
-
-def active_lanes(w: Warp) -> np.ndarray:
-    """Numbers of the active lanes."""
-    return LANE_IDS if w.all else LANE_IDS[w.mask]

@@ -15,6 +15,7 @@ import numpy as np
 from . import hazards, races
 from .accesses import LANE_BITS, Access, distinct
 from .errors import SimulationError
+from .ordinary_accesses import OrdinaryAccesses
 from .races import NEVER, Clash
 from .transfer import AsyncGroups, Transfer
 from .units import Place, Units
@@ -31,7 +32,7 @@ Chunks = slice | np.ndarray
 """Numbers of 16-byte chunks of shared memory."""
 
 
-class SharedShadow:
+class SharedShadow(OrdinaryAccesses):
     """Attached to the CTA's shared ``Region``."""
 
     def __init__(self, cta: Cta):
@@ -56,10 +57,7 @@ class SharedShadow:
             return
         if units.updated is not None:
             self._check_others(w, units.updated, at, "read", site.location)
-        number = self.log.own(w, "read", site.location, site.location_id, None)
-        old = distinct(units.read.take(at))
-        if old != {number}:
-            units.mark(w, units.read, at, number, old)
+        self._record_read(w, at, site)
 
     def generic_write(self, w: Warp, offset: np.ndarray, site: Site, lanes: np.ndarray | None) -> Clash | None:
         """Warp ``w`` stores ``site.size`` bytes at each offset, one a lane of ``lanes``."""
@@ -79,22 +77,7 @@ class SharedShadow:
         if units.updated is not None:
             self._check_others(w, units.updated, at, "write", site.location)
             units.updated[at] = 0
-        if lanes is None:
-            units.written[at] = self.log.own(w, "write", site.location, site.location_id, w.mask) << LANE_BITS
-            return clash
-        number = self.log.own(w, "write", site.location, site.location_id, None) << LANE_BITS
-        mine = number | lanes if at.ndim == 1 else (number | lanes)[:, None]
-        units.written[at] = mine
-        if (units.written.take(at) == mine).all():
-            return clash
-        # Several lanes store to one place: no single lane owns it.
-        units.written[at] = self.log.own(w, "write", site.location, site.location_id, w.mask) << LANE_BITS
-        repeats = races.repeats_error(w, site, f"shared memory at {self._place(int(offset[0]))}")
-        return Clash(clash.error if clash else None, clash.conflicts if clash else None, repeats)
-
-    def check_equal(self, w: Warp, offset: int, values: np.ndarray, site: Site) -> None:
-        """Several lanes store ``values`` to one place."""
-        races.check_equal(w, values, site, f"shared memory at {self._place(offset)}")
+        return self._record_write(w, at, offset, site, lanes, clash)
 
     def generic_update(self, w: Warp, offset: int, site: Site, lane: int) -> None:
         """An atomic of one lane: it does not race with other atomics."""
@@ -118,11 +101,7 @@ class SharedShadow:
         for number in self.log.unordered(w, found - {0}):
             place = self._unit_place(at, codes, number)
             raise self._late_write(w, number, place, location, "read")
-        mine = races.lane_conflicts(w, self.log, codes, lanes)
-        if mine is not None:
-            number, _ = mine
-            place = f"shared memory at {self._unit_place(at, codes, number)}"
-            raise races.lanes_error(w, self.log.access(number), "read", place, location)
+        self._check_lanes(w, codes, at, location, lanes)
 
     def _check_write(
         self, w: Warp, at: np.ndarray, codes: np.ndarray, found: set[int], location: str, lanes: np.ndarray | None
@@ -133,12 +112,7 @@ class SharedShadow:
                 raise error
             bad = codes >> LANE_BITS == number
             return Clash(error, bad.reshape(bad.shape[0], -1).any(axis=1), None)
-        mine = races.lane_conflicts(w, self.log, codes, lanes)
-        if mine is None:
-            return None
-        number, bad = mine
-        place = f"shared memory at {self._unit_place(at, codes, number)}"
-        return Clash(races.lanes_error(w, self.log.access(number), "overwrite", place, location), bad, None)
+        return self._lane_clash(w, codes, at, location, lanes, "overwrite")
 
     def _late_write(self, w: Warp, number: int, place: str, location: str, verb: str) -> SimulationError:
         """The write ``number`` is not known to be over when ``w`` touches ``place``."""
@@ -327,11 +301,8 @@ class SharedShadow:
     def _place(self, offset: int) -> str:
         return self.cta.shared_symbol(offset)
 
-    def _unit_place(self, at: Place, codes: np.ndarray, number: int) -> str:
-        """Where in the units ``at`` with ``codes`` access ``number`` is."""
-        position = int((codes >> LANE_BITS == number).ravel().argmax())
-        unit = at.start + position if isinstance(at, slice) else int(at.ravel()[position])
-        return self._place(unit << self.units.shift)
+    def _memory(self, place: str) -> str:
+        return f"shared memory at {place}"
 
     def _group_place(self, table: np.ndarray, at: Place, number: int) -> str:
         """Where in a piece of a table access ``number`` is, alone or in a group."""

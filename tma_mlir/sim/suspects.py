@@ -41,7 +41,7 @@ def _with_old_wait(error: SimulationError, cluster: Cluster, barriers: list[MBar
                     f"phase that it had waited for (phase {barrier.phase} is current, its parity was {last.parity}): "
                     "flip the parity each round"
                 )
-                notes = ((last.note()), ("initialised here", barrier.init_location))
+                notes = (last.note(), ("initialised here", barrier.init_location))
                 return SimulationError(error.kind, message, error.location, (*error.notes, *notes))
     return error
 

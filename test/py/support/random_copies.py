@@ -11,6 +11,8 @@ import numpy as np
 from tma_mlir.dtypes import dtype
 from tma_mlir.sim.definition import CopyOperands, Elements, elements, fill_bytes
 
+from .random_kernels.tensors import COMBINE
+
 FILL = 0xCD
 """Every byte of shared memory before a load."""
 
@@ -28,14 +30,6 @@ REDUCTIONS = {
     "inc": ("ui32",), "dec": ("ui32",),
 }  # fmt: skip
 """Element types of each reduction; those that an H200 executes."""
-
-COMBINE = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "inc": lambda old, new: np.where(old >= new, 0, old + 1),
-    "dec": lambda old, new: np.where((old == 0) | (old > new), new, old - 1),
-}  # fmt: skip
-"""PTX ISA, cp.reduce.async.bulk.tensor."""
 
 
 @dataclass(frozen=True)
