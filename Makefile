@@ -12,7 +12,7 @@ INSTALLED := pyproject.toml setup.py tma_mlir/runtime/native_build.py tma_mlir/r
 WORKERS ?= auto
 PYTEST_FLAGS ?=
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test matrix lint bench clean
 
 demo: $(READY)
 	$(BIN)/tma-run examples/copy_8x256.mlir
@@ -20,6 +20,10 @@ demo: $(READY)
 # pytest runs the lit tests too (conftest.py); its closing line is the last.
 test: lint
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_FLAGS)
+
+# Every cell of the matrix of copies, chips and options; `make test` takes a sample.
+matrix: $(READY)
+	TMA_MLIR_MATRIX=full $(BIN)/python -m pytest -q -n $(WORKERS) test/py/matrix
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .
