@@ -8,11 +8,12 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 p
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
-INSTALLED := pyproject.toml setup.py tma_mlir/runtime/native_build.py tma_mlir/runtime/native_launch.c
+LOCK := requirements/dev.lock
+INSTALLED := pyproject.toml $(LOCK) setup.py tma_mlir/runtime/native_build.py tma_mlir/runtime/native_launch.c
 WORKERS ?= auto
 PYTEST_FLAGS ?=
 
-.PHONY: demo test matrix lint bench clean
+.PHONY: demo test matrix lint audit lock sbom bench clean
 
 demo: $(READY)
 	$(BIN)/tma-run examples/copy_8x256.mlir
@@ -30,13 +31,30 @@ lint: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo --no-cache
 
+# Known vulnerabilities and licences of what is installed.
+audit: $(READY)
+	$(BIN)/python tools/audit.py
+
+# Pins the newest versions that pyproject.toml allows, for every Python and system, with hashes.
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet '.[release]'
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate \
+		--extra test --extra dev --custom-compile-command "make lock" pyproject.toml -o $(LOCK)
+
+# What a release is made with, as CycloneDX.
+sbom: $(READY)
+	$(BIN)/python -m pip install --quiet cyclonedx-bom
+	mkdir -p build
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o build/sbom.json $(BIN)/python
+
 bench: $(READY)
 	$(BIN)/python bench/compile_time.py
 
 $(READY): $(INSTALLED)
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.10 to 3.14 with venv found; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 clean:
