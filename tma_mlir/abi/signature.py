@@ -17,18 +17,23 @@ from .types import Type, parse_type
 MAY_STORE_NOTHING = "tile.may_store_nothing"
 """On a kernel: the compiler may have seen that none of its stores stores anything, and nothing may be left of them."""
 
+ALIGNMENTS = "tile.alignments"
+"""On a kernel: ``MemRefArgument.alignment`` of each user argument."""
+
 
 @dataclass(frozen=True)
 class MemRefArgument:
     """A tensor in global memory. ``shape`` and ``strides`` are in elements, memref order; None is dynamic.
 
-    ``dtype``: see ``elements.element_type``.
+    ``dtype``: see ``elements.element_type``. ``alignment``: bytes that the address of the allocation's element 0 is a
+    multiple of, where the kernel relies on more than the element's size.
     """
 
     dtype: DType = field(metadata={READ_DTYPE: element_type})
     shape: tuple[int | None, ...]
     strides: tuple[int | None, ...]
     offset: int | None = 0
+    alignment: int = 1
 
 
 @dataclass(frozen=True)

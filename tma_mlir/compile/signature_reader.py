@@ -6,7 +6,7 @@ from mlir import ir
 
 from ..abi.elements import element_type
 from ..abi.passing import by_value
-from ..abi.signature import Argument, KernelSignature, MemRefArgument, TensorMapArgument
+from ..abi.signature import ALIGNMENTS, Argument, KernelSignature, MemRefArgument, TensorMapArgument
 from ..abi.symbols import for_argument
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_tensor_map
@@ -15,10 +15,12 @@ from ..dialect.plan_attr import read_tensor_map
 def read_signature(function: ir.Operation) -> KernelSignature:
     """The signature of an ``llvm.func`` (or ``gpu.func``) that ``tile-descriptor-args`` has seen."""
     attributes = function.attributes
+    types = [ir.TypeAttr(each).value for each in ir.ArrayAttr(attributes["tile.arguments"])]
+    alignments = list(ir.DenseI64ArrayAttr(attributes[ALIGNMENTS])) if ALIGNMENTS in attributes else [1] * len(types)
     return KernelSignature(
         name=ir.StringAttr(attributes["sym_name"]).value,
         tensor_maps=tuple(_tensor_map(each) for each in ir.ArrayAttr(attributes["tile.descriptors"])),
-        arguments=tuple(_argument(ir.TypeAttr(each).value) for each in ir.ArrayAttr(attributes["tile.arguments"])),
+        arguments=tuple(map(_argument, types, alignments)),
         bare_pointers=ir.BoolAttr(attributes["tile.bare_pointers"]).value
         if "tile.bare_pointers" in attributes
         else True,
@@ -41,12 +43,12 @@ def _number(attributes: ir.OpAttributeMap, name: str) -> int:
     return ir.IntegerAttr(attributes[name]).value if name in attributes else 0
 
 
-def _argument(type_: ir.Type) -> Argument:
+def _argument(type_: ir.Type, alignment: int) -> Argument:
     """``tile-check-kernels`` has refused the types that this cannot read."""
     memref = read_memref(type_)
     if memref is None:
         return by_value(str(type_))
-    return MemRefArgument(element_type(memref.element), memref.shape, memref.strides, memref.offset)
+    return MemRefArgument(element_type(memref.element), memref.shape, memref.strides, memref.offset, alignment)
 
 
 def _tensor_map(attribute: ir.Attribute) -> TensorMapArgument:

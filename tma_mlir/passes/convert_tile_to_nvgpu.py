@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 from mlir import ir
 from mlir.dialects import scf
 
-from ..abi.signature import MAY_STORE_NOTHING
+from ..abi.signature import ALIGNMENTS, MAY_STORE_NOTHING
 from ..analysis.copy_requests import RequestReader
-from ..analysis.ir_access import collect, copies_in, enclosing
+from ..analysis.global_views import viewed_argument
+from ..analysis.ir_access import block_owner, collect, copies_in, enclosing, function_inputs
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..analysis.stale_plans import stale_plan_error
 from ..dialect.plan_attr import PLAN, PlanReader
@@ -50,6 +51,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
             context = CopyContext(copy)
             if plan.variant is not Variant.EMPTY:
                 _align(context, plan, declarations)
+                _rely_on_alignment(context, plan)
             if not context.is_load and _may_store_nothing(context, plan):
                 function = enclosing(copy.operation, "gpu.func")
                 if function is not None:
@@ -91,6 +93,24 @@ def _align(context: CopyContext, plan: CopyPlan, declarations: Declarations) -> 
             f"'tile.copy_async' op needs shared memory aligned to {plan.shared_alignment_bytes} bytes, and cannot see "
             "where its tile is reserved. Use a memref.global, a workgroup attribution or gpu.dynamic_shared_memory",
         )
+
+
+def _rely_on_alignment(context: CopyContext, plan: CopyPlan) -> None:
+    """Notes on the kernel what the copy needs of the address of its tensor, for the host to check at launch. Of tensor
+    maps it checks that anyway."""
+    by_threads = plan.vector_bytes if plan.fallback is None else plan.fallback.vector_bytes
+    needed = plan.request.global_alignment_bytes if plan.variant is Variant.BULK else by_threads
+    argument = viewed_argument(context.tensor)
+    function = None if argument is None else block_owner(argument)
+    if needed <= context.element_bytes or argument is None or function is None or function.name != "gpu.func":
+        return
+    inputs = function_inputs(function)
+    if argument.arg_number < len(inputs):
+        alignments = [1] * len(inputs)
+        if ALIGNMENTS in function.attributes:
+            alignments = list(ir.DenseI64ArrayAttr(function.attributes[ALIGNMENTS]))
+        alignments[argument.arg_number] = max(needed, alignments[argument.arg_number])
+        function.attributes[ALIGNMENTS] = ir.DenseI64ArrayAttr.get(alignments)
 
 
 def _predicated(context: CopyContext, plan: CopyPlan, pool: DescriptorPool) -> None:

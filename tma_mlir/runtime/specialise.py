@@ -15,7 +15,7 @@ from ..abi.types import Type
 from ..dtypes import DType
 from .arrays import ArrayView
 from .binding import Value
-from .errors import DescriptorError
+from .errors import ArgumentTypeError, DescriptorError
 from .launch import Launcher, Prepared, Shape
 from .module import Function
 from .tensor_maps import DescriptorBlock, make
@@ -29,6 +29,7 @@ class Specialisation:
     argument, and the bytes from that argument's pointer to the descriptor's address. ``words``: the 64-bit parameters
     after the descriptors as (user argument or None, value): the argument's pointer or number plus ``value``, or
     ``value`` alone. ``values``: the user arguments that are passed as bytes of their own, with their types.
+    ``alignments``: (user argument, bytes to add to its pointer, bytes that the sum has to be a multiple of).
     ``repeatable``: whether a later launch is known to be like this one by what ``fast_keys`` reads of its arguments.
     """
 
@@ -38,13 +39,17 @@ class Specialisation:
     targets: tuple[tuple[int, int], ...]
     words: tuple[tuple[int | None, int], ...]
     values: tuple[tuple[int, Type], ...] = ()
+    alignments: tuple[tuple[int, int, int], ...] = ()
     repeatable: bool = True
 
     def prepare(self, arguments: Sequence[Any]) -> Prepared | None:
         """The launch for ``arguments``: an address for each tensor, the number for each scalar.
 
-        None if a descriptor could not be made for these addresses; the slow path then says why.
+        None if these addresses will not do; the slow path then says why.
         """
+        for index, offset, alignment in self.alignments:
+            if (arguments[index] + offset) % alignment:
+                return None
         values = list(arguments)
         for index, kind in self.scalars:
             values[index] = int.from_bytes(scalars.to_bytes(values[index], kind), "little")
@@ -60,7 +65,8 @@ class Specialisation:
 
 
 def specialise(signature: KernelSignature, function: Function, shape: Shape, values: Sequence[Value]) -> Specialisation:
-    """Checks every rule and encodes the descriptors; raises ``DescriptorError``."""
+    """Checks every rule and encodes the descriptors; raises ``DescriptorError``, ``ArgumentTypeError``."""
+    alignments = _checked_alignments(signature, values)
     symbols = symbol_values(signature, values)
     descriptors, targets, errors = [], [], []
     for position, wanted in enumerate(signature.tensor_maps):
@@ -103,8 +109,30 @@ def specialise(signature: KernelSignature, function: Function, shape: Shape, val
         tuple(targets),
         tuple(words),
         tuple((i, a.layout) for i, a in enumerate(signature.arguments) if isinstance(a, ValueArgument)),
+        alignments,
         not any(isinstance(a, ValueArgument) for a in signature.arguments) and not any(map(_may_be_conjugated, values)),
     )
+
+
+def _checked_alignments(signature: KernelSignature, values: Sequence[Value]) -> tuple[tuple[int, int, int], ...]:
+    """``Specialisation.alignments``; raises ``ArgumentTypeError`` for addresses that are not so aligned.
+
+    ``values`` are what the GPU gets: a host array has been copied to an address of its own by now.
+    """
+    found, problems = [], []
+    for index, (argument, value) in enumerate(zip(signature.arguments, values, strict=True)):
+        if not isinstance(argument, MemRefArgument) or not isinstance(value, ArrayView) or argument.alignment == 1:
+            continue
+        address = pointer_of(argument, value)
+        found.append((index, address - value.pointer, argument.alignment))
+        if address % argument.alignment:
+            problems.append(
+                f"argument {index}: address {address:#x} is not a multiple of {argument.alignment} B, which its copies "
+                "rely on. Pass an array that starts there (a copy of the view), or copy the view with its offset"
+            )
+    if problems:
+        raise ArgumentTypeError(signature.name, problems)
+    return tuple(found)
 
 
 def _numbers(signature: KernelSignature) -> Iterator[tuple[int, DType]]:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tma_mlir.abi.signature import MemRefArgument, ScalarArgument
+from support.copy_kernels import global_type, load
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgument
 from tma_mlir.chips import CHIPS
+from tma_mlir.codec import from_data, to_data
 from tma_mlir.compile.compiler import CompileError, compile_file, compile_text
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan import Swizzle
@@ -145,3 +147,25 @@ def test_two_kernels_of_one_name_cannot_be_in_one_cubin():
     twice = DEMO[:end] + module.replace("gpu.module @", "gpu.module @second_") + DEMO[end:]
     with pytest.raises(CompileError, match=r"-:\d+:\d+: error: kernel @copy_8x256 is in two gpu.modules"):
         compile_text(twice)
+
+
+@pytest.mark.parametrize(
+    ("variant", "shape", "element", "relies_on"),
+    [
+        ("tma", [64, 256], "f16", 1),  # the descriptor's own rule asks for 16 bytes
+        ("bulk", [64, 256], "f16", 16),
+        ("cp_async", [64, 256], "f16", 16),
+        ("cp_async", [64, 258], "f16", 4),  # rows of 516 bytes: every row is a multiple of 4
+        ("simt", [64, 257], "f16", 1),  # one element at a time, whose own size is checked anyway
+        ("simt", [64, 260], "f16", 8),
+    ],
+)
+def test_signature_says_what_copies_rely_on(variant, shape, element, relies_on):
+    """Bulk copies need 16 bytes (PTX ISA), vectors their own size; ``%out`` is written one element at a time."""
+    text = load(global_type(shape, element), [16, 64], element=element, attributes=f'variant = "{variant}"')
+    signature = compile_text(text, assemble_cubin=False).signatures["k"]
+    source, out = signature.arguments
+    assert isinstance(source, MemRefArgument)
+    assert isinstance(out, MemRefArgument)
+    assert (source.alignment, out.alignment) == (relies_on, 1)
+    assert from_data(KernelSignature, to_data(signature)) == signature

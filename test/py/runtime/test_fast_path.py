@@ -12,7 +12,7 @@ from tma_mlir.abi.signature import KernelSignature, MemRefArgument, ScalarArgume
 from tma_mlir.dtypes import dtype
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.tensor_map import TensorMap
-from tma_mlir.runtime import CudaError, DescriptorError, Kernel, driver
+from tma_mlir.runtime import ArgumentTypeError, CudaError, DescriptorError, Kernel, driver
 from tma_mlir.runtime.known_launches import KnownLaunches
 
 
@@ -291,3 +291,35 @@ def test_types_that_alternate_are_known(launched, monkeypatch):
     for number in (1.0, 1, 1.0, 1):
         kernel.launch(1, None, Tensor(0x10000), number)
     assert [call[0] for call in fake.calls[calls:]] == ["cuLaunchKernel"] * 4
+
+
+ALIGNED = KernelSignature(
+    name="bulk", tensor_maps=(), arguments=(MemRefArgument(dtype("f16"), (8, 256), (256, 1), 8, alignment=16),)
+)
+"""The allocation starts 16 bytes before the first element."""
+
+
+def test_addresses_are_as_aligned_as_the_copies_rely_on(fake_driver, torch):
+    """At every launch, whichever way it takes: first, again, at another address, bound."""
+    fake = fake_driver(parameter_sizes(ALIGNED))
+    kernel = Kernel(b"", ALIGNED)
+    for address in (0x10010, 0x10010, 0x20010):
+        kernel.launch(1, 32, Tensor(address))
+    assert len(fake.launches) == 3
+    needed = "is not a multiple of 16 B, which its copies rely on"
+    for address in (0x10012, 0x30018, 0x10012):
+        with pytest.raises(ArgumentTypeError, match=f"argument 0: address {hex(address - 16)} {needed}"):
+            kernel.launch(1, 32, Tensor(address))
+    with pytest.raises(ArgumentTypeError, match=needed):
+        kernel.bind(1, 32, Tensor(0x10012))
+    with pytest.raises(ArgumentTypeError, match=needed):
+        Kernel(b"", ALIGNED).launch(1, 32, Tensor(0x10012))
+    assert len(fake.launches) == 3
+
+
+def test_a_misaligned_host_array_is_copied_to_an_aligned_address(fake_driver):
+    """numpy's address does not matter: the GPU gets a copy."""
+    fake = fake_driver(parameter_sizes(ALIGNED))
+    raw = np.zeros(8 * 256 + 1, np.float16)[1:]
+    Kernel(b"", ALIGNED).launch(1, 32, raw.reshape(8, 256))
+    assert len(fake.launches) == 1
