@@ -37,12 +37,14 @@ class Feature(enum.Enum):
     TENSORMAP_REPLACE = "tensormap.replace"
     SETMAXNREG = "setmaxnreg"
     WGMMA = "wgmma"
+    FLOAT_REDUX = "redux.sync of f32"
 
 
 _BLACKWELL = frozenset({Feature.GATHER4, Feature.IM2COL_W, Feature.ATOM_SWIZZLES, Feature.PACKED_TYPES})
 _SPECIFIC = frozenset({Feature.TENSORMAP_REPLACE, Feature.SETMAXNREG})
 _DATA_CENTRE = frozenset(
     {
+        Feature.FLOAT_REDUX,
         Feature.FAST_MULTICAST,
         Feature.CTA_PAIRS,
         Feature.GATHER4_CLUSTER,
@@ -89,7 +91,7 @@ CHIPS: dict[str, Chip] = {
         Chip("sm_90a", 86, _LARGE, _SPECIFIC | {Feature.FAST_MULTICAST, Feature.WGMMA}),
         *_family(100, 86, 88, _LARGE, _DATA_CENTRE),
         *_family(103, 88, 88, _LARGE, _DATA_CENTRE),
-        *_family(110, 90, 90, _LARGE, _DATA_CENTRE),
+        *_family(110, 90, 90, _LARGE, _DATA_CENTRE - {Feature.FLOAT_REDUX}),
         *_family(120, 87, 88, _SMALL, frozenset()),
         *_family(121, 88, 88, _SMALL, frozenset()),
     )

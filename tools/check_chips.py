@@ -73,6 +73,7 @@ FEATURES: dict[Feature, tuple[str, ...]] = {
     Feature.TENSORMAP_REPLACE: ("tensormap.replace.tile.global_address.global.b1024.b64 [%g], %g;",),
     Feature.SETMAXNREG: ("setmaxnreg.inc.sync.aligned.u32 40;",),
     Feature.WGMMA: ("wgmma.fence.sync.aligned;",),
+    Feature.FLOAT_REDUX: ("{ .reg .f32 %s; mov.f32 %s, 0f00000000; redux.sync.min.f32 %s, %s, -1; }",),
 }
 """PTX that a chip with the feature assembles, and one without refuses. Others are asked in another way: multicast at
 full speed is where there is no warning, and what descriptors can say shows where the chip has ``tensormap.replace``."""

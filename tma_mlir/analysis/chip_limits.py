@@ -28,13 +28,17 @@ _NEEDS = {
     "nvvm.wgmma.wait.group.sync.aligned": Feature.WGMMA,
 }
 """Operations that LLVM 22 ends the process on ("Cannot select") where the chip lacks their instruction."""
+_REDUX = "nvvm.redux.sync"
+"""Of integers on every chip, of f32 on some."""
 
 
 def missing_features(function: ir.Operation, chip: Chip) -> Iterator[TileError]:
     """The first operation of the kernel for each instruction that ``chip`` lacks."""
     seen: set[Feature] = set()
-    for op in collect(function, _NEEDS):
-        feature = _NEEDS[op.name]
+    for op in collect(function, (*_NEEDS, _REDUX)):
+        if op.name == _REDUX and not isinstance(op.results[0].type, ir.F32Type):
+            continue
+        feature = _NEEDS.get(op.name, Feature.FLOAT_REDUX)
         if feature not in seen and not chip.has(feature):
             seen.add(feature)
             yield TileError(

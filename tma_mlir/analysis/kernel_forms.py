@@ -71,3 +71,14 @@ def no_kernel_error(root: ir.Operation) -> TileError | None:
         place if place_of(root.location) is None else root.location,
         "the module has no kernel to compile; needed: a gpu.func marked 'kernel', in a gpu.module",
     )
+
+
+def target_errors(root: ir.Operation, chip: str) -> Iterator[TileError]:
+    """One for each ``gpu.module`` with targets of its own, where one for ``chip`` will be attached."""
+    for module in collect(root, ("gpu.module",)):
+        if "targets" in module.attributes and len(ir.ArrayAttr(module.attributes["targets"])):
+            yield TileError(
+                module.location,
+                f"'gpu.module' op has targets of its own, and it is compiled for {chip}: each kernel would be defined "
+                f"once for each of them. Remove the targets {module.attributes['targets']}",
+            )

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..fatal_text import text_error
 from .guard import doing, guarded
 from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, with_source
-from .source import Source, fatal_text, silent_parse_failure
+from .source import Source, silent_parse_failure
 
 PROGRAM = "tma-explain"
 
@@ -63,7 +64,7 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
     from ..errors import TileErrors
     from ..passes.pipeline import run_pipeline
 
-    fatal = fatal_text(source, source.text)
+    fatal = text_error(source.text, source.name)
     if fatal:
         source.show(fatal)
         return None
@@ -71,7 +72,7 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
     with context, collecting(context, source.show) as said:
         try:
             root = ir.Module.parse(source.bytecode or source.text).operation
-            run_pipeline(root, "builtin.module(tile-verify)")
+            run_pipeline(root, "builtin.module(tile-check-limits,tile-verify)")
             errors = list(outlining_errors(root))
             if not copies_in(root):
                 errors += itertools.chain(*map(parameter_errors, collect(root, ("gpu.func",))))

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import Diagnostic, collecting
+from ..fatal_text import text_error
 from .guard import doing, guarded
 from .opt_flags import PROGRAM, own_flags, parser
 from .program import BAD_INPUT, BAD_USAGE, UsageError, complain
-from .source import InputError, Source, fatal_text, read, silent_parse_failure
+from .source import InputError, Source, read, silent_parse_failure
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -130,7 +131,7 @@ class _Job:
 
         from ..passes.pipeline import PassCrash
 
-        fatal = fatal_text(self.source, chunk)
+        fatal = text_error(chunk, self.source.name)
         if fatal:
             return fatal
         try:
@@ -138,8 +139,10 @@ class _Job:
                 module = self._parse(chunk)
         except ir.MLIRError:
             return silent_parse_failure(self.source, chunk)
-        if not self.options.no_verify and not self._tile_verify(module.operation):
+        if not self.options.no_verify and not self._passes_check("tile-verify", module.operation):
             return Diagnostic("error", None, "tile-verify failed")
+        if self.pipeline and not self._passes_check("tile-check-limits", module.operation):
+            return Diagnostic("error", None, "tile-check-limits failed")
         if self.pipeline:
             doing(f"{self.source.name}:{_first_line(chunk)}:1: while running {self.pipeline}"[:400])
             try:
@@ -167,14 +170,18 @@ class _Job:
             # Locations name the file. What is no regular file (a pipe) cannot be read twice.
             return ir.Module.parseFile(self.source.name)
 
-    def _tile_verify(self, op: ir.Operation) -> bool:
+    def _passes_check(self, name: str, op: ir.Operation) -> bool:
+        """Whether one of the passes that only look at ``op`` has nothing to say."""
         from ..diagnostics import report
         from ..errors import TileError, TileErrors
-        from ..passes.tile_verify import PASS, WITHOUT_PLANS
+        from ..passes import tile_check_limits, tile_verify
 
         try:
-            with self.timing.phase("tile-verify"):
-                PASS.run(op, WITHOUT_PLANS)
+            with self.timing.phase(name):
+                if name == "tile-verify":
+                    tile_verify.run(op, tile_verify.WITHOUT_PLANS)
+                else:
+                    tile_check_limits.run(op, {})
         except (TileError, TileErrors) as error:
             report(error)
             return False

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..diagnostics import Diagnostic, Place
+from ..fatal_text import text_error
 from .guard import doing, guarded
 from .program import BAD_INPUT, WRONG_RESULT, complain, with_source
 from .run_flags import PROGRAM, SCREEN, parse
-from .source import Source, fatal_text, silent_parse_failure
+from .source import Source, silent_parse_failure
 
 if TYPE_CHECKING:
     from ..abi.signature import KernelSignature
@@ -108,7 +109,7 @@ def _compiled(source: Source, chip: str) -> CompiledModule:
     from ..assembler import AssemblerError
     from ..compile.compiler import STAGES, CompileError, compile_text
 
-    fatal = fatal_text(source, source.text)
+    fatal = text_error(source.text, source.name)
     if fatal:
         raise Failure(fatal)
     try:

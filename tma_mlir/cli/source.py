@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..diagnostics import Diagnostic, Place
+from ..fatal_text import SKIPPED, place_in
 
 BYTECODE_MAGIC = b"ML\xefR"
 SEPARATOR = re.compile(r"^// -----[^\S\n]*$", re.MULTILINE)
@@ -85,44 +86,7 @@ def read(path: str) -> Source:
         raise InputError(message) from None
 
 
-MAX_NESTING = 500
-"""Brackets inside brackets; MLIR's parser recurses and overflows an 8 MiB stack at 2,000 to 4,000."""
-
-_SKIPPED = r'"(?:[^"\\\n]|\\.)*"|//[^\n]*'
-_BRACKETS = re.compile(_SKIPPED + r"|->|[<>]=|([\[({<])|([\])}>])")
-_ARRAY_OF_INDEX = re.compile(_SKIPPED + r"|\b(array)\s*<\s*index\b")
-
-
-def fatal_text(source: Source, chunk: str) -> Diagnostic | None:
-    """The error for text that MLIR 22's parser does not survive; None for any other."""
-    at = _too_deep(chunk)
-    if at is not None:
-        message = f"brackets are nested more than {MAX_NESTING} deep"
-        return Diagnostic("error", _place(source, chunk, at), message)
-    if "array" in chunk and re.search(r"<\s*index\b", chunk):
-        at = next((found.start() for found in _ARRAY_OF_INDEX.finditer(chunk) if found[1]), None)
-        if at is not None:
-            message = "elements of an array<...> are integers or floats, not index; write array<i64: ...>"
-            return Diagnostic("error", _place(source, chunk, at), message)
-    return None
-
-
-def _too_deep(chunk: str) -> int | None:
-    """Where brackets are nested deeper than ``MAX_NESTING``."""
-    if sum(map(chunk.count, "[({<")) <= MAX_NESTING:
-        return None
-    depth = 0
-    for found in _BRACKETS.finditer(chunk):
-        if found[1]:
-            depth += 1
-            if depth > MAX_NESTING:
-                return found.start()
-        elif found[2]:
-            depth = max(depth - 1, 0)
-    return None
-
-
-_UNQUOTED_TILE = re.compile(_SKIPPED + r"|(?<![\w#!@%$.])(tile\.\w+)")
+_UNQUOTED_TILE = re.compile(SKIPPED + r"|(?<![\w#!@%$.])(tile\.\w+)")
 
 
 def silent_parse_failure(source: Source, chunk: str) -> Diagnostic:
@@ -131,12 +95,6 @@ def silent_parse_failure(source: Source, chunk: str) -> Diagnostic:
         if found[1]:
             message = f'{found[1]} has no custom syntax; write it in the generic form: "{found[1]}"(operands) '
             message += "{attributes} : (operand types) -> ()"
-            return Diagnostic("error", _place(source, chunk, found.start()), message)
+            return Diagnostic("error", place_in(chunk, source.name, found.start()), message)
     what = "bytecode" if source.bytecode else "input"
     return Diagnostic("error", Place(source.name, 1, 1), f"MLIR cannot parse this {what} and does not say why")
-
-
-def _place(source: Source, chunk: str, offset: int) -> Place:
-    """Where ``chunk[offset]`` is; columns are in bytes, as MLIR's."""
-    before = chunk[chunk.rfind("\n", 0, offset) + 1 : offset]
-    return Place(source.name, chunk.count("\n", 0, offset) + 1, len(before.encode()) + 1)

@@ -18,6 +18,7 @@ from ..chips import DEFAULT_CHIP
 from ..diagnostics import Diagnostic, Place, collecting, place_of, quoted
 from ..dialect import make_context
 from ..dialect.plan_attr import PLAN, PlanReader
+from ..fatal_text import text_error
 from ..passes.pipeline import run_pipeline
 from ..passes.stages import Stage, pipeline
 from ..passes.tile_assemble import ptx_of
@@ -99,6 +100,9 @@ def compile_text(
     def run(stage: Stage) -> None:
         run_pipeline(root, rows[stage])
 
+    fatal = text_error(text, name) if isinstance(text, str) else None
+    if fatal:
+        raise CompileError([fatal])
     home = make_context() if context is None else context
     with home, collecting(home) as diagnostics:
         try:

@@ -64,3 +64,14 @@ def _read(type_: ir.Type) -> MemRef | None:
         offset=None if offset == dynamic_stride else offset,
         space=_SPACES.get(space, space),
     )
+
+
+def has_bools(type_: ir.Type) -> bool:
+    """Whether a type is a memref of i1, which has a byte for each."""
+    return isinstance(type_, ir.MemRefType) and type_.element_type == ir.IntegerType.get_signless(1, type_.context)
+
+
+def as_bytes(type_: ir.MemRefType) -> ir.MemRefType:
+    """The memref of i8 that lies like one of i1."""
+    i8 = ir.IntegerType.get_signless(8, type_.context)
+    return ir.MemRefType.get(type_.shape, i8, type_.layout, type_.memory_space)

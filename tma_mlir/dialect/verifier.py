@@ -269,6 +269,14 @@ def _region_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
     if None in shared.shape:
         yield "needs a shared memref of static shape"
         return
+    name = "destination_layout" if destination.space == "shared" else "source_layout"
+    if None in shared.strides and name not in op.operation.attributes:
+        found = "x".join("?" if each is None else str(each) for each in shared.strides)
+        yield (
+            f"needs a shared memref whose strides are known when it is compiled; found strides {found}. Write numbers "
+            f"in its type (memref.cast), or say {name}"
+        )
+        return
     for dimension, (size, extent, offset) in enumerate(zip(inner, shared.shape, shared_offsets, strict=True)):
         start = offset if isinstance(offset, int) else 0
         if start < 0 or (extent is not None and start + size > extent):

@@ -7,19 +7,16 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, builtin, gpu, memref, scf
 
-from ..dialect.memrefs import read_memref
+from ..dialect.memrefs import as_bytes, has_bools, read_memref
 from .index_builder import constant, materialize, multiply
 from .teams import thread_rank
 
 
 def _as_bytes(side: ir.Value) -> ir.Value:
     """A memref of i1 as one of i8, which lies the same way: MLIR 22 aborts at loads of less than a byte."""
-    type_ = ir.MemRefType(side.type)
-    if type_.element_type != ir.IntegerType.get_signless(1):
+    if not has_bools(side.type):
         return side
-    i8 = ir.IntegerType.get_signless(8)
-    bytes_ = ir.MemRefType.get(type_.shape, i8, type_.layout, type_.memory_space)
-    return builtin.unrealized_conversion_cast([bytes_], [side])
+    return builtin.unrealized_conversion_cast([as_bytes(ir.MemRefType(side.type))], [side])
 
 
 def copy_by_each(source: ir.Value, destination: ir.Value) -> None:

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from mlir import ir
 from mlir.dialects import arith, builtin, llvm, memref
 
+from ..analysis.fatal_ir import GEP_DYNAMIC, GEP_LIMIT
 from ..dialect.memrefs import read_memref
 from .index_builder import add, materialize, multiply
-
-_DYNAMIC_INDEX = -(2**31)
-"""``LLVM::GEPOp::kDynamicIndex``."""
 
 
 def descriptor_type(rank: int, space: int) -> ir.Type:
@@ -41,11 +39,14 @@ def own_space(type_: ir.Type) -> int:
 def _at(pointer: ir.Value, offset: int | ir.Value, element: ir.Type) -> ir.Value:
     if isinstance(offset, int) and offset == 0:
         return pointer
-    if isinstance(offset, int):
+    if isinstance(offset, int) and -GEP_LIMIT <= offset < GEP_LIMIT:
         return llvm.getelementptr(pointer.type, pointer, [], [offset], element, 0)
     i64 = ir.IntegerType.get_signless(64)
-    index = arith.index_cast(i64, offset)
-    return llvm.getelementptr(pointer.type, pointer, [index], [_DYNAMIC_INDEX], element, 0)
+    if isinstance(offset, int):
+        index = llvm.mlir_constant(ir.IntegerAttr.get(i64, offset))
+    else:
+        index = arith.index_cast(i64, offset)
+    return llvm.getelementptr(pointer.type, pointer, [index], [GEP_DYNAMIC], element, 0)
 
 
 def element_offset(value: ir.Value) -> int | ir.Value:

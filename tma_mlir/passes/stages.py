@@ -33,9 +33,9 @@ def pipeline(stages: Iterable[Stage] = Stage, target: str = DEFAULT_CHIP, opt_le
 def reference_pipeline() -> str:
     """The row down to the LLVM dialect with every copy executed by definition, which takes no plan and no fence."""
     row = _row(DEFAULT_CHIP, 3)
-    verify, *_ = row[Stage.PLAN]
+    limits, verify, *_ = row[Stage.PLAN]
     _, *rest = row[Stage.CONVERT]
-    return ",".join((verify, _MERGE, "tile-reference-copies", *rest, *row[Stage.LOWER]))
+    return ",".join((limits, verify, _MERGE, "tile-reference-copies", *rest, *row[Stage.LOWER]))
 
 
 _MERGE = "tile-merge-expect-tx"
@@ -49,7 +49,7 @@ def _row(target: str, opt_level: int) -> dict[Stage, tuple[str, ...]]:
     plan = f"tile-plan-copies{{chip={known.name}}}"
     attach = f"nvvm-attach-target{{chip={known.name} features=+ptx{known.ptx} O={opt_level}}}"
     return {
-        Stage.PLAN: ("tile-verify", check, plan, _MERGE, "tile-insert-proxy-fences"),
+        Stage.PLAN: ("tile-check-limits", "tile-verify", check, plan, _MERGE, "tile-insert-proxy-fences"),
         Stage.CONVERT: ("convert-tile-to-nvgpu", "tile-descriptor-args"),
         Stage.LOWER: ("tile-lower-kernels",),
         Stage.PTX: (attach, "gpu-module-to-binary{format=isa}"),

@@ -17,7 +17,7 @@ from ..analysis.chip_limits import missing_features, shared_memory_errors
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, enclosing
-from ..analysis.kernel_forms import global_errors, no_kernel_error, outlining_errors
+from ..analysis.kernel_forms import global_errors, no_kernel_error, outlining_errors, target_errors
 from ..analysis.kernel_parameters import parameter_errors
 from ..analysis.kernel_traps import (
     RELAXED_ARRIVE_PTX,
@@ -42,6 +42,8 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     errors += global_errors(op)
     if not errors and options["require-kernel"] and (missing := no_kernel_error(op)):
         errors.append(missing)
+    if options["require-kernel"]:
+        errors += target_errors(op, chip.name)
     launches = launches_by_kernel(op)
     for function in collect(op, ("gpu.func",)):
         _add_block_size(function, launches.get(function, ()))

@@ -6,7 +6,7 @@ from .registry import Pipeline
 
 _TEXT = (
     "tile-lower-copies,tile-expand-arguments,gpu.module(convert-linalg-to-loops,lower-affine,convert-vector-to-scf),"
-    "tile-lower-transfers,"
+    "tile-lower-transfers,tile-lower-bools,"
     "gpu.module(expand-strided-metadata,lower-affine,convert-nvgpu-to-nvvm,"
     "canonicalize,convert-scf-to-cf,convert-index-to-llvm,"
     # It converts most of vector too, and unlike convert-vector-to-llvm knows what the workgroup address space is.

@@ -15,7 +15,22 @@ CASES = Path(__file__).resolve().parents[3].parent / "shared/cases"
 SIM = ("--device", "sim")
 
 # (file, tool, options, exit code, regular expressions that the output matches)
+TO_CUBIN = ("--tile-to-cubin", "-o", "/dev/null")
 OUTCOMES = [
+    ("01_offset_2e28", "run", ("--arg", "0=iota"), 0, ["verified"]),
+    ("02_offset_2e31", "opt", TO_CUBIN, 0, []),
+    ("06_load_i1", "run", (), 0, []),
+    ("07_mma_shape", "opt", TO_CUBIN, 1, [":4:10: error: mmaShape has 2 numbers"]),
+    ("08_memref_overflow", "opt", TO_CUBIN, 1, [":3:26: error: .* has to fit 63 bits"]),
+    ("09_block_minus_1", "opt", TO_CUBIN, 1, [":3:3: error: .* known_block_size = -1"]),
+    ("10_block_minus_64", "opt", TO_CUBIN, 1, [":3:3: error: .* known_block_size = -64"]),
+    ("11_setmaxregister", "opt", ("--tile-to-cubin=chip=sm_90",), 1, [":4:5: error: .* which sm_90 lacks"]),
+    ("11_setmaxregister", "opt", ("--tile-to-cubin=chip=sm_90a", "-o", "/dev/null"), 0, []),
+    ("12_workgroup_dynamic_stride", "opt", TO_CUBIN, 1, [":3:3: error: .* known when it is compiled"]),
+    ("13_mma_store_rank0", "opt", TO_CUBIN, 1, [":6:5: error: .* needed: rank 2"]),
+    ("14_addr_space_unit", "opt", TO_CUBIN, 1, [":2:32: error: addr_space"]),
+    ("15_shared_dynamic_stride", "opt", ("--tile-plan-copies",), 1, [":4:3: error: .* strides are known"]),
+    ("16_launch_2e31", "opt", TO_CUBIN, 1, [":11:5: error: .* a grid of 2147483648"]),
     (
         "22_read_wait_then_load",
         "run",

@@ -1,0 +1,225 @@
+"""IR that is valid and that MLIR 22 or LLVM 22 does not survive: each of these ends the process in an assertion, an
+``exit`` or a loop of hours. Found by one walk, before a pass runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from mlir import ir
+
+from ..dialect.memrefs import has_bools, read_memref
+from ..errors import TileError
+from ..fatal_text import type_problem
+from .ir_access import enclosing, function_inputs
+from .launch_sizes import FUNCTIONS, LAUNCHES, function_size_errors, launch_size_errors
+
+
+def fatal_errors(root: ir.Operation) -> list[TileError]:
+    """One error for each operation of ``root`` that would end the process, the first reason only."""
+    errors: list[TileError] = []
+    types: dict[ir.Type, str | None] = {}
+
+    def problem_of(type_: ir.Type) -> str | None:
+        if type_ not in types:
+            types[type_] = _type_problem(str(type_))
+        return types[type_]
+
+    def of_types(op: ir.Operation) -> Iterator[TileError]:
+        found = [each.type for each in op.results]
+        found += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
+        if op.name == "memref.global":
+            found.append(ir.TypeAttr(op.attributes["type"]).value)
+        for each in found:
+            problem = problem_of(each)
+            if problem:
+                yield TileError(op.location, f"'{op.name}' op has type {_short(str(each))}: {problem}")
+
+    everywhere = root.name == "gpu.module" or enclosing(root, "gpu.module") is not None
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        check = _CHECKS.get(op.name)
+        if check and not (everywhere or op.name in _ANYWHERE or enclosing(op, "gpu.module")):
+            check = None  # LLVM's own code, for the host, is not compiled here
+        error = next(of_types(op), None) or (next(check(op), None) if check else None)
+        if error:
+            errors.append(error)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    return errors
+
+
+MAX_VECTOR = 4096
+"""Elements. LLVM takes a vector apart element by element, in time that grows with the square: 65,536 take minutes."""
+
+_VECTOR = re.compile(r"(?:^|\W)vector<((?:\[?\d+\]?x)+)")
+_UNKNOWN_FLOATS = re.compile(r"\b(f80|ppc_fp128|x86_amx)\b")
+
+
+def _type_problem(text: str) -> str | None:
+    """Why values of a type cannot be."""
+    problem = type_problem(text)
+    if problem:
+        return problem
+    if text.startswith("vector<"):
+        *_, last = re.findall(r"\d+", _VECTOR.match(text)[1])  # type: ignore[index]
+        if int(last) > MAX_VECTOR:
+            return f"{last} elements in a row; at most {MAX_VECTOR} are compiled in reasonable time. Loop over parts"
+    return None
+
+
+def _short(text: str) -> str:
+    return text if len(text) < 100 else text[:97] + "..."
+
+
+Check = Callable[[ir.Operation], Iterator[TileError]]
+
+
+def _function(op: ir.Operation) -> Iterator[TileError]:
+    yield from _symbol(op)
+    yield from function_size_errors(op)
+    if op.name == "gpu.func":
+        yield from _attributions(op)
+    elif found := _UNKNOWN_FLOATS.search(str(op.attributes["function_type"])):
+        yield TileError(op.location, f"'{op.name}' op takes or returns {found[1]}; NVIDIA GPUs have none. Use f64")
+    if "arg_attrs" in op.attributes:
+        for position, each in enumerate(ir.ArrayAttr(op.attributes["arg_attrs"])):
+            arguments = ir.DictAttr(each)
+            for name in ("llvm.align", "llvm.alignstack"):
+                if name in arguments and isinstance(arguments[name], ir.IntegerAttr):
+                    yield from _aligned(op, ir.IntegerAttr(arguments[name]).value, f"{name} of argument {position}")
+
+
+def _attributions(function: ir.Operation) -> Iterator[TileError]:
+    """Workgroup and private memory is reserved when the kernel is compiled."""
+    blocks = list(function.regions[0].blocks)
+    if not blocks:
+        return
+    for argument in list(blocks[0].arguments)[len(function_inputs(function)) :]:
+        memref = read_memref(argument.type)
+        if memref is not None and None in (*memref.shape, *memref.strides, memref.offset):
+            yield TileError(
+                function.location,
+                f"'gpu.func' op reserves memory of type {argument.type}; needed: sizes, strides and offset that are "
+                "known when it is compiled. Write numbers for '?'",
+            )
+
+
+MAX_NAME = 4096
+"""Bytes of a symbol; nvJitLink 13.5 corrupts its memory at 100,000 and takes 70,000."""
+
+
+def _symbol(op: ir.Operation) -> Iterator[TileError]:
+    name = ir.StringAttr(op.attributes["sym_name"]).value_bytes
+    if b"\0" in name:
+        yield TileError(op.location, f"'{op.name}' op has a name with a zero byte; LLVM's names have none. Rename it")
+    if len(name) > MAX_NAME:
+        message = f"'{op.name}' op has a name of {len(name)} bytes; assemblers take at most {MAX_NAME}. Shorten it"
+        yield TileError(op.location, message)
+
+
+_LLVM_MAX_ALIGNMENT = 2**32
+
+
+def _aligned(op: ir.Operation, value: int, what: str) -> Iterator[TileError]:
+    if value < 0 or value & (value - 1) or value > _LLVM_MAX_ALIGNMENT:
+        yield TileError(op.location, f"'{op.name}' op has {what} = {value}; needed: a power of two, at most 2^32 bytes")
+
+
+def _alignment(op: ir.Operation) -> Iterator[TileError]:
+    if op.name == "llvm.mlir.global":
+        yield from _symbol(op)
+    if "alignment" in op.attributes and isinstance(op.attributes["alignment"], ir.IntegerAttr):
+        yield from _aligned(op, ir.IntegerAttr(op.attributes["alignment"]).value, "alignment")
+
+
+GEP_LIMIT = 2**28
+"""MLIR 22 keeps constant indices of ``llvm.getelementptr`` in 29 bits, with their sign."""
+GEP_DYNAMIC = -(2**31)
+"""``LLVM::GEPOp::kDynamicIndex``."""
+
+
+def _constant_offset(op: ir.Operation) -> Iterator[TileError]:
+    for index in ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"]):
+        if index != GEP_DYNAMIC and not -GEP_LIMIT <= index < GEP_LIMIT:
+            yield TileError(
+                op.location,
+                f"'{op.name}' op has the constant index {index}; MLIR keeps those below 2^28. Pass it as a value: "
+                "llvm.mlir.constant(... : i64)",
+            )
+
+
+_OPERAND = re.compile(r"\$(?:(\$)|(\d+)|\{(\d+))")
+_CONSTRAINT = re.compile(r"[=+&*%]*(?:[bhrlfdqcniImo]|\d+|\{[^}]*\}|~\{[^}]*\})")
+"""NVPTX knows b, h, r, l, q, f, d and c for registers; n and i are constants, m memory."""
+
+
+def _inline_asm(op: ir.Operation) -> Iterator[TileError]:
+    text = ir.StringAttr(op.attributes["asm_string"]).value_bytes.decode(errors="replace")
+    constraints = ir.StringAttr(op.attributes["constraints"]).value_bytes.decode(errors="replace")
+    operands = [each for each in constraints.split(",") if each and not each.startswith("~")]
+    for each in operands:
+        if not _CONSTRAINT.fullmatch(each):
+            message = f"'{op.name}' op has the constraint '{each}', which NVPTX does not have; needed: one of b, h, r,"
+            yield TileError(op.location, f"{message} l, q, f, d, n or the number of an operand")
+    for _, plain, braced in _OPERAND.findall(text):
+        number = plain or braced
+        if number and int(number) >= len(operands):
+            yield TileError(
+                op.location,
+                f"'{op.name}' op names operand ${number}, and its constraints '{constraints}' have "
+                f"{len(operands)}. Add a constraint, or write $$ for a dollar sign",
+            )
+
+
+def _wide_conversion(op: ir.Operation) -> Iterator[TileError]:
+    """LLVM has no function for conversions between floats and integers of more than 128 bits."""
+    for type_ in (op.operands[0].type, op.results[0].type):
+        if isinstance(type_, ir.IntegerType) and type_.width > 128:
+            yield TileError(
+                op.location,
+                f"'{op.name}' op converts {type_}; LLVM converts at most 128 bits. Convert parts of 64 bits",
+            )
+
+
+def _bools(op: ir.Operation) -> Iterator[TileError]:
+    """What ``tile-lower-bools`` does not lower."""
+    for operand in op.operands:
+        if has_bools(operand.type):
+            message = f"'{op.name}' op accesses {operand.type}; MLIR takes bits, and a memref has a byte for each i1"
+            yield TileError(op.location, f"{message}. Use memref.load and memref.store, or a memref of i8")
+
+
+def _targets(op: ir.Operation) -> Iterator[TileError]:
+    yield from _symbol(op)
+    text = str(op.attributes["targets"]) if "targets" in op.attributes else ""
+    for features in re.findall(r'\bfeatures = "([^"]*)"', text):
+        wrong = [each for each in features.split(",") if each and each[0] not in "+-"]
+        if wrong:
+            message = f"'gpu.module' op has a target with the feature '{wrong[0]}'; features begin with + or -. Write"
+            yield TileError(op.location, f"{message} +{wrong[0]}")
+
+
+_ANYWHERE = frozenset({*LAUNCHES, "gpu.module"})
+
+_CHECKS: dict[str, Check] = {
+    **dict.fromkeys(FUNCTIONS, _function),
+    **dict.fromkeys(LAUNCHES, launch_size_errors),
+    **dict.fromkeys(("llvm.load", "llvm.store", "llvm.alloca", "llvm.mlir.global"), _alignment),
+    **dict.fromkeys(
+        tuple(f"{d}.{n}" for d in ("arith", "llvm") for n in ("sitofp", "uitofp", "fptosi", "fptoui")), _wide_conversion
+    ),
+    **dict.fromkeys(
+        (
+            *("memref.atomic_rmw", "memref.generic_atomic_rmw", "vector.maskedload", "vector.maskedstore"),
+            *("vector.gather", "vector.scatter", "vector.expandload", "vector.compressstore"),
+        ),
+        _bools,
+    ),
+    "llvm.getelementptr": _constant_offset,
+    "llvm.inline_asm": _inline_asm,
+    "gpu.module": _targets,
+    "memref.global": _symbol,
+}
