@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """A point in a source file; ``line`` and ``column`` count from 1."""
+    """A point in a source file; ``line`` and ``column`` count from 1. Of what has no place of its own in a file, such as
+    the module around text, MLIR knows the file, and line 0."""
 
     file: str
     line: int
     column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
 @dataclass(frozen=True)

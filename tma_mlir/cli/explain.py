@@ -57,7 +57,7 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
     from mlir import ir
 
     from ..analysis.ir_access import collect, copies_in
-    from ..analysis.kernel_forms import outlining_errors
+    from ..analysis.kernel_forms import no_kernel_error, outlining_errors
     from ..analysis.kernel_parameters import parameter_errors
     from ..diagnostics import collecting, report
     from ..dialect import make_context
@@ -75,6 +75,8 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
             run_pipeline(root, "builtin.module(tile-check-limits,tile-verify)")
             errors = list(outlining_errors(root))
             if not copies_in(root):
+                missing = no_kernel_error(root)
+                errors += [missing] if missing and not errors else []
                 errors += itertools.chain(*map(parameter_errors, collect(root, ("gpu.func",))))
             if errors:
                 report(TileErrors(errors))

@@ -172,7 +172,7 @@ def _execute(
     from ..run.array_files import save_array
     from ..run.array_spec import ArgumentError
     from ..run.reference import copy_arguments, lower_reference
-    from ..run.report import changed_text, copies_text, executed_lines
+    from ..run.report import changed_text, executed_lines, verdict_text
     from ..sim.command_line import run_with_options
 
     say = _speaker(options)
@@ -216,9 +216,8 @@ def _execute(
     changed = changed_text(signature, [each.argument for each in execute.compare(values, before)])
     if wrong:
         raise Failure(*wrong, code=WRONG_RESULT)
-    compared = [f"argument {each.argument} equals {each.name}{each.tolerance}" for each in expectations]
-    checked = [*compared, copies_text(copies)]
-    say(f"verified: {where}: {'; '.join(checked)}{'' if compared or not copies else '; nothing else was checked'}")
+    equal = [f"argument {each.argument} equals {each.name}{each.tolerance}" for each in expectations]
+    say(verdict_text(where, equal, copies))
     say(f"changed: {changed}")
     return 0
 

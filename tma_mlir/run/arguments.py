@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,15 +56,23 @@ def _scalar(index: int, argument: ScalarArgument, text: str | None) -> int | flo
     wanted = f"argument {index} is a number of type {argument.dtype}"
     try:
         value = _number(text, argument.dtype)
+    except OverflowError as error:
+        raise ArgumentError(f"--arg {index}={text}: {error}") from None
     except ValueError:
         raise ArgumentError(f"--arg {index}={text}: {wanted}") from None
     return _fitting(index, text, value, lambda: scalars.to_bytes(value, argument.dtype))
 
 
 def _number(text: str, dtype: DType) -> int | float:
+    """Raises ``ValueError`` for what is not a number, ``OverflowError`` for one that Python's float does not reach."""
     if dtype.name == "i1" and text in ("true", "false"):
         return int(text == "true")
-    return float(text) if dtype.is_float else int(text, 0)
+    if not dtype.is_float:
+        return int(text, 0)
+    value = float(text)
+    if math.isinf(value) and "inf" not in text.lower():
+        raise OverflowError(f"{text} does not fit {dtype}. Write inf for infinity")
+    return value
 
 
 def _fitting(index: int, text: str, value: Any, convert: Callable[[], bytes]) -> Any:
@@ -87,6 +96,8 @@ def _value(index: int, argument: ValueArgument, text: str | None) -> Any:
         if len(parts) != len(kinds):
             raise ValueError
         numbers = [_number(part, kind) for part, kind in zip(parts, kinds, strict=True)]
+    except OverflowError as error:
+        raise ArgumentError(f"--arg {index}={text}: {error}") from None
     except ValueError:
         raise ArgumentError(f"--arg {index}={text}: {wanted}; write them in order, as in {example}") from None
     value = nested(iter(numbers), argument.layout)

@@ -61,7 +61,11 @@ def _read(index: int, text: str, signature: KernelSignature, values: list[Value]
         array = typed(flag, spec, array, index, argument.dtype)
     elif array.dtype != value.dtype:
         raise ArgumentError(f"{flag}={text}: holds {array.dtype}, argument {index} has {value.dtype}")
-    array = np.asarray(array if spec.window is None else array[spec.window])
+    if spec.window is not None:
+        try:
+            array = np.asarray(array[spec.window])
+        except IndexError as error:
+            raise ArgumentError(f"{flag}={text}: {error} (the file has shape {list(array.shape)})") from None
     if array.shape != value.shape:
         raise ArgumentError(f"{flag}={text}: has shape {list(array.shape)}, argument {index} has {list(value.shape)}")
     rtol, atol = (_tolerance(flag, spec, name) for name in ("rtol", "atol"))

@@ -64,11 +64,14 @@ def spilled_bytes(resources: Resources) -> int:
     return max(resources.spill_store_bytes, resources.spill_load_bytes)
 
 
-def copies_text(count: int) -> str:
-    """What the comparison with the definition of the copies has shown."""
-    if count == 0:
-        return "it has no tile.copy_async, so nothing was compared"
-    return "its 1 copy does what it means" if count == 1 else f"its {count} copies do what they mean"
+def verdict_text(where: str, equal: Sequence[str], copies: int) -> str:
+    """The closing line of a good run ``where``: what holds. ``equal``: comparisons with files, in words; ``copies``:
+    how many were compared with their definition."""
+    if copies:
+        equal = [*equal, "its 1 copy does what it means" if copies == 1 else f"its {copies} copies do what they mean"]
+    if not equal:
+        return f"ran: {where}: nothing was compared, since it has no tile.copy_async and no --expect is given"
+    return f"verified: {where}: {'; '.join(equal)}; nothing else was checked"
 
 
 def changed_text(signature: KernelSignature, changed: Sequence[int]) -> str:

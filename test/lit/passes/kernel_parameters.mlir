@@ -9,7 +9,7 @@
 // RUN: not tma-run %s --device sim --arg 0=0 --arg 1=1,2,3 2>&1 | FileCheck %s --check-prefix=VECTOR
 // RUN: not tma-run %s --device sim --arg 0=0 --arg 1=1,2,3,4 2>&1 | FileCheck %s --check-prefix=STRUCT
 
-// CHECK: verified: @kernel on the simulator (sm_90a)
+// CHECK: ran: @kernel on the simulator (sm_90a)
 // CHECK: changed: argument 4 ({{[^)]*}})
 // PTX: .param .u64 .ptr .align 1 kernel_param_0,
 // PTX-NEXT: .param .align 16 .b8 kernel_param_1[16],

@@ -1,15 +1,23 @@
-"""Runs tma-opt in a forked child: as robust against aborts as a new process, without its start-up time."""
+"""Runs the tools in this process, or tma-opt in a forked child: as robust against aborts as a new process, without its
+start-up time."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 
-from tma_mlir.cli import opt
+from tma_mlir.cli import explain, opt
+from tma_mlir.cli import run as run_tool
+
+MAINS: dict[str, Callable[[Sequence[str]], int]] = {
+    "tma-opt": opt.main,
+    "tma-run": run_tool.main,
+    "tma-explain": explain.main,
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,28 @@ class Outcome:
 def tma_opt() -> Callable[..., Outcome]:
     """``tma_opt(*arguments, stdin=...)`` runs the command."""
     return run_forked
+
+
+@pytest.fixture
+def tool(monkeypatch, capsys) -> Callable[..., Outcome]:
+    """``tool("tma-explain", *arguments)`` runs a tool in this process."""
+    monkeypatch.setenv("TMA_NO_FORK", "1")
+
+    def call(name: str, *arguments: object) -> Outcome:
+        try:
+            code = MAINS[name]([str(argument) for argument in arguments])
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else -1
+        said = capsys.readouterr()
+        return Outcome(code, said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def tma_run(tool) -> Callable[..., Outcome]:
+    """``tma_run(*arguments)`` runs the command in the simulator."""
+    return lambda *arguments: tool("tma-run", "--device", "sim", *arguments)
 
 
 def run_forked(*arguments: str, stdin: bytes | str = b"") -> Outcome:
