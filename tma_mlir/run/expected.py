@@ -94,7 +94,7 @@ def _is_numeric(array: np.ndarray) -> bool:
 def _equal(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
     if not _is_numeric(expected):
         return _bytes_equal(found, expected)
-    return np.asarray((found == expected) | ((found != found) & (expected != expected)))
+    return (found == expected) | ((found != found) & (expected != expected))
 
 
 def _bytes_equal(found: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -165,3 +165,18 @@ def test_a_kernel_out_of_the_cache_can_be_simulated_and_a_loaded_one_cannot(tmp_
     assert sorted(out.ravel().tolist()) == x.ravel().tolist()
     made.save(tmp_path / "kernel")
     assert not hasattr(tma_mlir.Kernel.load(tmp_path / "kernel"), "simulate")
+
+
+def test_each_of_several_kernels_is_simulated_by_itself():
+    body = """gpu.func @{name}(%out: memref<32xi32>) kernel {{
+      %x = gpu.thread_id x
+      %v = arith.constant {value} : i32
+      memref.store %v, %out[%x] : memref<32xi32>
+      gpu.return
+    }}"""
+    text = "\n".join(body.format(name=f"fill{value}", value=value) for value in (3, 5))
+    kernels = tma_mlir.compile_all(f"gpu.module @m {{ {text} }}", "sm_90a", cache=False)
+    for name, value in (("fill5", 5), ("fill3", 3)):
+        out = np.zeros(32, np.int32)
+        kernels[name].simulate(1, 32, out)
+        assert (out == value).all()

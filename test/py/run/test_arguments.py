@@ -140,3 +140,36 @@ def test_comparison_is_by_bytes_and_says_where():
     other.view(np.uint32)[1, 0] ^= 1
     (mismatch,) = compare([other], [nan])
     assert (mismatch.argument, mismatch.count, mismatch.index) == (0, 1, (1, 0))
+
+
+SIGNED_AND_UNSIGNED = {"i8": (-(2**7), 2**8 - 1), "i16": (-(2**15), 2**16 - 1), "i32": (-(2**31), 2**32 - 1),
+                       "i64": (-(2**63), 2**64 - 1)}  # fmt: skip
+RANGES = {**SIGNED_AND_UNSIGNED, "i1": (0, 1), "ui8": (0, 255), "si8": (-128, 127), "ui32": (0, 2**32 - 1)}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_an_integer_takes_its_range_and_no_more(name):
+    signature = KernelSignature("k", (), (ScalarArgument(element_type(name)),))
+    for good in RANGES[name]:
+        assert make_arguments(signature, {0: str(good)}) == [good]
+        assert make_arguments(signature, {0: hex(good)}) == [good]
+    low, high = RANGES[name]
+    for bad in (low - 1, high + 1):
+        with pytest.raises(ArgumentError, match=rf"--arg 0={bad}: {bad} does not fit {name} \({low} \.\. {high}\)"):
+            make_arguments(signature, {0: str(bad)})
+    for bad in ("1.5", "x", "inf"):
+        with pytest.raises(ArgumentError, match=f"--arg 0={bad}: argument 0 is a number of type {name}"):
+            make_arguments(signature, {0: bad})
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [("f16", "65504", "65520"), ("bf16", "3e38", "3.4e38"), ("f32", "3.4e38", "1e39"), ("f64", "1e308", "1e400")],
+)
+def test_a_float_takes_its_range_and_infinity_by_name(name, good, bad):
+    signature = KernelSignature("k", (), (ScalarArgument(dtype(name)),))
+    for text in (good, f"-{good}", "inf", "-Infinity", "nan"):
+        make_arguments(signature, {0: text})
+    for text in (bad, f"-{bad}"):
+        with pytest.raises(ArgumentError, match=rf"--arg 0={text}: .* does not fit {name}"):
+            make_arguments(signature, {0: text})
