@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """A point in a source file; ``line`` and ``column`` count from 1. Of what has no place of its own in a file, such as
-    the module around text, MLIR knows the file, and line 0."""
+    """A point in a source file; ``line`` and ``column`` count from 1. Of what has no place of its own in a file, such
+    as the module around text, MLIR knows the file, and line 0."""
 
     file: str
     line: int

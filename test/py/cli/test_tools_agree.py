@@ -33,7 +33,7 @@ NOTHING_TO_COMPILE = {
     "empty": ("", "", NO_KERNEL),
     "host functions": ("func.func @f() { return }\n", "", NO_KERNEL),
     "empty gpu.module": ("gpu.module @m {\n}\n", "", NO_KERNEL),
-    "device function": ("gpu.module @m {\n gpu.func @f() { gpu.return }\n}\n", ":2:2", "'gpu.func' op @f is not a kernel"),
+    "device function": ("gpu.module @m {\n gpu.func @f() { gpu.return }\n}\n", ":2:2", "'gpu.func' op @f is not a ker"),
     "not outlined": (LAUNCH, ":3:3", "'gpu.launch' op holds its kernel, and only a gpu.func of a gpu.module is c"),
 }  # fmt: skip
 
