@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .assembler import assemble, assembler_version
 from .chips import chip as known_chip
 from .compiled_kernel import CompiledKernel
+from .files import NotText, decoded
 from .runtime import driver
 from .runtime.artifact import unpack
 from .runtime.disk_cache import DiskCache, digest
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 def compile(source: Source, chip: str = "native", *, kernel: str | None = None, **options: Any) -> CompiledKernel:
     """Compiles ``source`` and returns its kernel, ready to be called with arrays.
 
-    ``source``: MLIR text, the path of a file (a ``Path``, or a string that ends in ``.mlir``), or a module. ``chip``:
-    ``sm_90a``, or ``native`` for the current GPU's. ``kernel``: which one, if there are several. ``options``: those of
-    ``compile_all``. Raises ``CompileError`` with located messages, ``AssemblerError``, ``NoDevice`` for ``native``
-    without a GPU, ``ValueError`` for an unknown chip, or when it is open which kernel is meant.
+    ``source``: MLIR text, the path of a file of text or bytecode (a ``Path``, or a string that ends in ``.mlir``), or a
+    module. ``chip``: ``sm_90a``, or ``native`` for the current GPU's. ``kernel``: which one, if there are several.
+    ``options``: those of ``compile_all``. Raises ``CompileError`` with located messages, ``AssemblerError``,
+    ``NoDevice`` for ``native`` without a GPU, ``OSError`` for a file that cannot be read, ``ValueError`` for an unknown
+    chip, or when it is open which kernel is meant.
     """
     kernels = compile_all(source, chip, **options)
     names = ", ".join(kernels)
@@ -60,7 +62,7 @@ def compile_all(
     to it as they are (``-lineinfo``). ``cache``: whether to keep the result on disk, or the cache to keep it in. The
     same source, options and versions are not compiled again, and then MLIR is not even imported.
     """
-    text, name = _text(source)
+    text, name = _program(source)
     if chip == "native":
         chip = driver.native_chip()
     known_chip(chip)  # an unknown one is refused before anything is looked up
@@ -77,7 +79,7 @@ def compile_all(
 
 
 def _compile(
-    text: str, name: str, chip: str, opt_level: int, assembler: str, assembler_options: Sequence[str]
+    text: str | bytes, name: str, chip: str, opt_level: int, assembler: str, assembler_options: Sequence[str]
 ) -> dict[str, CompiledKernel]:
     from .compile.compiler import compile_text
 
@@ -98,14 +100,18 @@ def _compile(
     }
 
 
-def _text(source: Source) -> tuple[str, str]:
-    """The MLIR text, and the name that diagnostics give it."""
+def _program(source: Source) -> tuple[str | bytes, str]:
+    """MLIR text or bytecode, and the name that diagnostics give it."""
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and source.endswith(".mlir") and "\n" not in source):
+        name = os.fsdecode(source)
+        try:
+            return decoded(Path(source).read_bytes(), name), name
+        except NotText as error:
+            from .compile.compiler import CompileError
+
+            raise CompileError([error.diagnostic]) from None
     if isinstance(source, str):
-        if source.endswith(".mlir") and "\n" not in source:
-            return Path(source).read_text(), source
         return source, "-"
-    if isinstance(source, os.PathLike):
-        return Path(source).read_text(), os.fspath(source)
     operation = getattr(source, "operation", source)
     if not hasattr(operation, "get_asm"):
         raise TypeError(f"{type(source).__qualname__} is not a source: needed: MLIR text, a path or an MLIR module")
@@ -119,7 +125,7 @@ def _pack(kernels: dict[str, CompiledKernel]) -> bytes:
     return b"".join(struct.pack("<Q", len(each)) + each for each in packed)
 
 
-def _unpack(content: bytes, source: str, name: str) -> Iterator[tuple[str, CompiledKernel]]:
+def _unpack(content: bytes, source: str | bytes, name: str) -> Iterator[tuple[str, CompiledKernel]]:
     position = 0
     while position < len(content):
         (length,) = struct.unpack_from("<Q", content, position)

@@ -24,7 +24,7 @@ class CompiledKernel(Kernel):
     """A ``Kernel`` with its source: text, and its name in messages. A kernel read from a file has none and cannot be
     simulated."""
 
-    def __init__(self, *arguments: Any, source: str, source_name: str = "-", **fields: Any) -> None:
+    def __init__(self, *arguments: Any, source: str | bytes, source_name: str = "-", **fields: Any) -> None:
         super().__init__(*arguments, **fields)
         self.source, self.source_name = source, source_name
         self._lowered: str | None = None

@@ -6,12 +6,14 @@ a millisecond. Where the system cannot fork the command runs unguarded.
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import signal
 import sys
 from collections.abc import Callable
+
+from . import streams
+from .program import complain
 
 _doing: mmap.mmap | None = None
 
@@ -26,8 +28,9 @@ def doing(what: str) -> None:
 
 def guarded(program: str, run: Callable[[], int]) -> int:
     """``run()`` and its exit code; 1 with a message if it kills its process."""
+    streams.prepare()
     if not hasattr(os, "fork") or "TMA_NO_FORK" in os.environ:
-        return run()
+        return _outcome(program, run)
     global _doing
     _doing = mmap.mmap(-1, 4096)
     sys.stdout.flush()
@@ -55,23 +58,32 @@ def _run_child(program: str, run: Callable[[], int]) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        code = _outcome(program, run)
+    finally:
+        # Skips interpreter shutdown: nothing is left to do, and destroying contexts takes time.
+        os._exit(code)
+
+
+def _outcome(program: str, run: Callable[[], int]) -> int:
+    """What ``run()`` ends with: its exit code, or that of what it raised. Everything is written out then."""
+    code = 1
+    try:
         code = run()
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        pass
+        pass  # nobody reads on: the code says that output was lost
+    except OSError as error:
+        if error.filename is None:
+            streams.lost(program, error)
+        else:
+            complain(program, f"cannot use '{error.filename}': {error.strerror or error}")
     except BaseException as error:
         print(f"{program}: error: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         if "TMA_TRACEBACK" in os.environ:
             import traceback
 
             traceback.print_exc()
-    finally:
-        with contextlib.suppress(Exception):
-            sys.stdout.flush()
-        with contextlib.suppress(Exception):
-            sys.stderr.flush()
-        # Skips interpreter shutdown: nothing is left to do, and destroying contexts takes time.
-        os._exit(code)
+    return code if streams.flush(program) else code or 1

@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import Diagnostic, collecting
 from ..fatal_text import text_error
+from ..files import write_whole
 from .guard import doing, guarded
 from .opt_flags import PROGRAM, own_flags, parser
 from .program import BAD_INPUT, BAD_USAGE, UsageError, complain
@@ -53,9 +53,7 @@ def run(options: argparse.Namespace, pass_flags: Sequence[str]) -> int:
     except (PipelineError, UsageError) as error:
         complain(PROGRAM, str(error))
         return BAD_USAGE
-    except (InputError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
+    except InputError as error:
         complain(PROGRAM, str(error))
         return BAD_INPUT
 
@@ -165,10 +163,9 @@ class _Job:
         with self.context:
             if self.source.bytecode:
                 return ir.Module.parse(self.source.bytecode)
-            if self.options.split_input_file or not Path(self.source.name).is_file():
+            if self.options.split_input_file or not self.source.can_be_read_again:
                 return ir.Module.parse(chunk)
-            # Locations name the file. What is no regular file (a pipe) cannot be read twice.
-            return ir.Module.parseFile(self.source.name)
+            return ir.Module.parseFile(self.source.name)  # locations name the file
 
     def _passes_check(self, name: str, op: ir.Operation) -> bool:
         """Whether one of the passes that only look at ``op`` has nothing to say."""
@@ -203,10 +200,9 @@ class _Job:
             sys.stdout.buffer.flush()
             return
         try:
-            with open(self.options.output, "wb") as file:
-                file.write(data)
+            write_whole(self.options.output, data)
         except OSError as error:
-            raise InputError(f"cannot write '{self.options.output}': {error.strerror}") from None
+            raise InputError(f"cannot write '{self.options.output}': {error.strerror or error}") from None
 
 
 def _first_line(chunk: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..diagnostics import Diagnostic, Place
 from ..fatal_text import text_error
+from ..files import write_whole
 from .guard import doing, guarded
 from .program import BAD_INPUT, WRONG_RESULT, complain, with_source
 from .run_flags import PROGRAM, SCREEN, parse
@@ -72,6 +74,7 @@ def _run(options: argparse.Namespace, source: Source) -> int:
         extents = _extents(options, signature)
     except ArgumentError as error:
         raise Failure(str(error)) from None
+    _check_different(outputs)
     unknown = sorted(set(outputs) - set(range(len(values))))
     if unknown:
         raise Failure(f"--out {unknown[0]}: kernel @{signature.name} takes {len(values)} arguments, numbered from 0")
@@ -92,6 +95,15 @@ def _run(options: argparse.Namespace, source: Source) -> int:
             )
             source.show(Diagnostic("warning", None, text))
     return _execute(options, source, compiled, signature, values, outputs, expectations, extents, len(planned))
+
+
+def _check_different(outputs: dict[int, Path]) -> None:
+    """Two arguments in one file: the second would take the place of the first."""
+    seen: dict[Path, int] = {}
+    for index, path in outputs.items():
+        other = seen.setdefault(path.resolve(), index)
+        if other != index and not (path.exists() and not path.is_file()):
+            raise Failure(f"--out {index}={path}: argument {other} is written there. Name another file")
 
 
 def _speaker(options: argparse.Namespace) -> Callable[..., None]:
@@ -255,7 +267,8 @@ def _place(location: str) -> Place | None:
 
 
 def _write(compiled: CompiledModule, signature: KernelSignature, emits: Sequence[str], folder: Path) -> None:
-    stem = signature.name
+    # A name in MLIR may be anything, a path too.
+    stem = re.sub(r"[^\w.$-]", "_", signature.name)[:200].lstrip(".") or "kernel"
     contents: dict[str, tuple[str, bytes]] = {
         "plan": (f"{stem}.plan.mlir", compiled.texts["planned"].encode()),
         "nvgpu": (f"{stem}.nvgpu.mlir", compiled.texts["nvgpu"].encode()),
@@ -271,7 +284,7 @@ def _write(compiled: CompiledModule, signature: KernelSignature, emits: Sequence
                 sys.stdout.buffer.flush()
             else:
                 folder.mkdir(parents=True, exist_ok=True)
-                (folder / file).write_bytes(data)
+                write_whole(folder / file, data)
     except BrokenPipeError:
         raise
     except OSError as error:

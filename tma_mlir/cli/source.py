@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..diagnostics import Diagnostic, Place
 from ..fatal_text import SKIPPED, place_in
+from ..files import NotText, decoded
 
-BYTECODE_MAGIC = b"ML\xefR"
 SEPARATOR = re.compile(r"^// -----[^\S\n]*$", re.MULTILINE)
 """What ``--split-input-file`` splits at, as in mlir-opt."""
 
@@ -27,6 +27,17 @@ class Source:
     name: str
     text: str
     bytecode: bytes = b""
+
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether MLIR itself can open the file and reads what ``text`` is: not from a pipe, nor with a name that is
+        not UTF-8, nor with a byte order mark."""
+        try:
+            self.name.encode()
+            file = Path(self.name)
+            return file.is_file() and file.stat().st_size == len(self.text.encode())
+        except (OSError, ValueError):
+            return False
 
     def chunks(self) -> Iterator[str]:
         """The parts between separator lines, each after as many empty lines as bring its line numbers right."""
@@ -69,21 +80,17 @@ class Source:
 
 
 def read(path: str) -> Source:
-    """The input at ``path``; ``-`` is standard input. ``InputError`` if it is missing or not UTF-8."""
+    """The input at ``path``, read once; ``-`` is standard input. ``InputError`` if it is missing or not UTF-8."""
     name = "<stdin>" if path == "-" else path
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        program = decoded(data, name)
+    except NotText as error:
+        raise InputError(str(error)) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot open input file '{path}': {getattr(error, 'strerror', None) or error}") from None
-    if data.startswith(BYTECODE_MAGIC):
-        return Source(name, "", data)
-    try:
-        return Source(name, data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        message = f"{name}:{line}:{column}: error: byte 0x{data[error.start]:02x} is not UTF-8"
-        raise InputError(message) from None
+        what = "read standard input" if path == "-" else f"open input file '{path}'"
+        raise InputError(f"cannot {what}: {getattr(error, 'strerror', None) or error}") from None
+    return Source(name, program) if isinstance(program, str) else Source(name, "", program)
 
 
 _UNQUOTED_TILE = re.compile(SKIPPED + r"|(?<![\w#!@%$.])(tile\.\w+)")

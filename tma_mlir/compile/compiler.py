@@ -19,6 +19,7 @@ from ..diagnostics import Diagnostic, Place, collecting, place_of, quoted
 from ..dialect import make_context
 from ..dialect.plan_attr import PLAN, PlanReader
 from ..fatal_text import text_error
+from ..files import NotText, decoded
 from ..passes.pipeline import run_pipeline
 from ..passes.stages import Stage, pipeline
 from ..passes.tile_assemble import ptx_of
@@ -69,7 +70,11 @@ Observer = Callable[[str], None]
 
 def compile_file(path: str | Path, target: str = DEFAULT_CHIP, **options: Any) -> CompiledModule:
     """``compile_text`` on a file, whose name appears in diagnostics."""
-    return compile_text(Path(path).read_text(), target, name=str(path), **options)
+    try:
+        program = decoded(Path(path).read_bytes(), str(path))
+    except NotText as error:
+        raise CompileError([error.diagnostic]) from None
+    return compile_text(program, target, name=str(path), **options)
 
 
 def compile_text(

@@ -16,7 +16,7 @@ from ..abi.parameters import offset_of
 from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from ..abi.values import leaves, nested
 from ..dtypes import DTYPES, DType
-from .array_files import load_array, typed
+from .array_files import check_memory, load_array, typed
 from .array_spec import KINDS, ArgumentError, ArraySpec, read_spec
 
 Value = np.ndarray | int | float | tuple[Any, ...]
@@ -53,7 +53,10 @@ def make_arguments(signature: KernelSignature, given: Mapping[int, str]) -> list
 def _scalar(index: int, argument: ScalarArgument, text: str | None) -> int | float:
     if text is None:
         raise ArgumentError(f"argument {index} is a number of type {argument.dtype}: give it with --arg {index}=VALUE")
-    wanted = f"argument {index} is a number of type {argument.dtype}"
+    example = "it as 2.5, 1e-3, inf or nan" if argument.dtype.is_float else "it as 7, -7 or 0x1f"
+    if argument.dtype.name == "i1":
+        example = "0, 1, false or true"
+    wanted = f"argument {index} is a number of type {argument.dtype}; write {example}"
     try:
         value = _number(text, argument.dtype)
     except OverflowError as error:
@@ -65,6 +68,8 @@ def _scalar(index: int, argument: ScalarArgument, text: str | None) -> int | flo
 
 def _number(text: str, dtype: DType) -> int | float:
     """Raises ``ValueError`` for what is not a number, ``OverflowError`` for one that Python's float does not reach."""
+    if not text.isascii():
+        raise ValueError
     if dtype.name == "i1" and text in ("true", "false"):
         return int(text == "true")
     if not dtype.is_float:
@@ -157,7 +162,8 @@ def _window(index: int, argument: MemRefArgument, spec: ArraySpec, array: np.nda
 
 
 def _generated(index: int, spec: ArraySpec, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
+    check_memory(f"--arg {index}", spec, count, dtype.numpy.itemsize)
     name, _, seed = spec.kind.partition(":")
     if name == "zeros":
         flat = np.zeros(count, dtype.numpy)

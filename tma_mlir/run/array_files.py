@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
+import math
+import os
 import re
+import stat
 import struct
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ..dtypes import DType
+from ..files import write_whole
 from .array_spec import ArgumentError, ArraySpec
 
 
@@ -18,28 +23,55 @@ def load_array(flag: str, spec: ArraySpec) -> np.ndarray:
     """What the file of ``spec`` holds, all of it, with bytes in this machine's order. Raises ``ArgumentError``."""
     try:
         with open(spec.file, "rb") as file:
-            array = _read(file)
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            array = _read(flag, spec, file if regular else io.BytesIO(file.read()))
+    except ArgumentError:
+        raise
     except OSError as error:
         raise ArgumentError(f"{flag}={spec.text}: cannot open {spec.file!r}: {error.strerror or error}") from None
-    except (ValueError, SyntaxError, EOFError, struct.error, KeyError) as error:
+    except MemoryError as error:
+        raise ArgumentError(f"{flag}={spec.text}: {error}. Use a smaller array") from None
+    except (ValueError, SyntaxError, EOFError, struct.error, KeyError, TypeError) as error:
         raise ArgumentError(
             f"{flag}={spec.text}: {spec.file!r} is not a .npy file that can be read ({error}). Write it with numpy.save"
         ) from None
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
+def check_memory(flag: str, spec: ArraySpec, count: int, element_bytes: int) -> None:
+    """Raises ``ArgumentError`` for an array that is larger than this machine's memory: the system might end the process
+    where the array is filled."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if count * element_bytes > there:
+        raise ArgumentError(
+            f"{flag}={spec.text}: {count} elements are {count * element_bytes / 2**30:.0f} GiB, and this machine has "
+            f"{there / 2**30:.0f} GiB. Use a smaller array"
+        )
+
+
 _NO_NUMPY_FLOAT = re.compile(r"[<|=]f1")
 """What ``numpy.save`` writes as the type of some 8-bit floats of ml_dtypes, and ``numpy.load`` refuses."""
 
 
-def _read(file: BinaryIO) -> np.ndarray:
+def _read(flag: str, spec: ArraySpec, file: BinaryIO) -> np.ndarray:
     version = np.lib.format.read_magic(file)  # np.load makes other things of other files
     size = "<H" if version < (2, 0) else "<I"
     (length,) = struct.unpack(size, file.read(struct.calcsize(size)))
     header = ast.literal_eval(file.read(length).decode("latin1").strip())
-    if isinstance(header["descr"], str) and _NO_NUMPY_FLOAT.fullmatch(header["descr"]):
-        flat = np.frombuffer(file.read(), "V1")
-        return flat.reshape(header["shape"], order="F" if header["fortran_order"] else "C")
+    shape, kind = header["shape"], header["descr"]
+    unnamed = isinstance(kind, str) and _NO_NUMPY_FLOAT.fullmatch(kind) is not None
+    element_bytes = 1 if unnamed else np.lib.format.descr_to_dtype(kind).itemsize  # type: ignore[arg-type]
+    count = math.prod(shape)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its shape is {shape}")
+    at = file.tell()
+    there = file.seek(0, os.SEEK_END) - file.seek(at)
+    if there < count * element_bytes:
+        raise ValueError(f"it ends early: {there} of {count * element_bytes} bytes are there")
+    check_memory(flag, spec, count, element_bytes)
+    if unnamed:
+        flat = np.frombuffer(file.read(count), "V1")
+        return flat.reshape(shape, order="F" if header["fortran_order"] else "C")
     file.seek(0)
     return np.load(file, allow_pickle=False)
 
@@ -72,7 +104,8 @@ def _in_numpy(wanted: DType) -> str:
 def save_array(flag: str, path: Path, array: np.ndarray) -> None:
     """Writes exactly the file ``path``, whatever its name ends with. Raises ``ArgumentError``."""
     try:
-        with open(path, "wb") as file:
-            np.save(file, np.ascontiguousarray(array).reshape(array.shape))
+        content = io.BytesIO()
+        np.save(content, np.ascontiguousarray(array).reshape(array.shape))
+        write_whole(path, content.getbuffer())
     except OSError as error:
         raise ArgumentError(f"{flag}={path}: cannot write {str(path)!r}: {error.strerror or error}") from None

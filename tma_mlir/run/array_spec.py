@@ -52,6 +52,8 @@ def read_spec(flag: str, text: str, known: Collection[str], *, always_file: bool
     if file is not None:
         window = None if file[2] is None else tuple(_slice(flag, text, part) for part in file[2].split(","))
         return ArraySpec(text, file=file[1], window=window, options=options)
+    if found[1].endswith((".npz", ".csv", ".txt", ".pt", ".bin")):
+        raise ArgumentError(f"{flag}={text}: arrays are read from .npy files. Write one with numpy.save")
     kind, _, shape = found[1].partition("@")
     return ArraySpec(text, kind=kind, shape=shape, options=options)
 

@@ -15,6 +15,7 @@ from ..abi.parameters import offset_of
 from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ValueArgument
 from ..abi.symbols import scalars_in_descriptors
 from ..assembler import Cubin, Resources
+from ..files import write_whole
 from . import driver, native, streams
 from .arrays import HOST, ArrayView
 from .binding import Value, convert
@@ -207,7 +208,7 @@ class Kernel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one file that ``Kernel.load`` runs without MLIR."""
-        Path(path).write_bytes(self.to_bytes())
+        write_whole(path, self.to_bytes())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Kernel:

@@ -12,9 +12,11 @@ _RESULT = re.compile(r"(%[\w$.-]+)\s*=\s*$")
 
 @lru_cache(maxsize=8)
 def _lines(path: str) -> tuple[str, ...]:
+    """Of a regular file: a pipe has been read by now, and reading it again waits for ever."""
     try:
-        return tuple(Path(path).read_text().splitlines())
-    except (OSError, UnicodeDecodeError):
+        file = Path(path)
+        return tuple(file.read_text("utf-8").splitlines()) if file.is_file() else ()
+    except (OSError, ValueError):
         return ()
 
 

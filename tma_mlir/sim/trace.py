@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..files import write_whole
+
 if TYPE_CHECKING:
     from .machine import Front, Machine, Warp
     from .mbarrier import MBarrier
@@ -97,4 +99,4 @@ class Trace:
 
     def write(self, path: str | Path) -> None:
         """Save as JSON for https://ui.perfetto.dev or chrome://tracing."""
-        Path(path).write_text(json.dumps(self.to_json()))
+        write_whole(path, json.dumps(self.to_json()).encode())

@@ -62,7 +62,7 @@ def test_nothing_compiled_is_no_success(tool, tmp_path, name):
     [
         ("missing.mlir", "{tool}: error: cannot open input file 'missing.mlir': No such file or directory\n"),
         (".", "{tool}: error: cannot open input file '.': Is a directory\n"),
-        ("garbage.mlir", "garbage.mlir:1:5: error: byte 0x93 is not UTF-8\n"),
+        ("garbage.mlir", "garbage.mlir:1:5: error: byte 0x93 is not UTF-8. Save the file as UTF-8\n"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_the_same_words(tool, tmp_path, monkeypatch, each, name, message):
