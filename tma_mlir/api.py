@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-import struct
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .assembler import assemble, assembler_version
+from .assembler import assembler_version
 from .chips import chip as known_chip
 from .compiled_kernel import CompiledKernel
 from .files import NotText, decoded
+from .isolation.compile_isolated import DEFAULT_SECONDS, can_isolate, compile_isolated
+from .kernel_compiler import compile_kernels, pack_kernels, unpack_kernels
 from .runtime import driver
-from .runtime.artifact import unpack
 from .runtime.disk_cache import DiskCache, digest
 
 if TYPE_CHECKING:
@@ -55,12 +55,18 @@ def compile_all(
     assembler: str = "nvjitlink",
     assembler_options: Sequence[str] = (),
     cache: bool | DiskCache = True,
+    isolate: bool | None = None,
+    timeout: float | None = DEFAULT_SECONDS,
 ) -> dict[str, CompiledKernel]:
     """All kernels of ``source`` by name, in the order of the module; see ``compile``.
 
     ``opt_level``: LLVM's, 0 to 3. ``assembler``: ``nvjitlink``, ``ptxas`` or the path of one; ``assembler_options`` go
     to it as they are (``-lineinfo``). ``cache``: whether to keep the result on disk, or the cache to keep it in. The
     same source, options and versions are not compiled again, and then MLIR is not even imported.
+
+    ``isolate``: whether to compile in a child process, which is kept warm: where MLIR would end the process, it ends
+    the child, and ``CompileError`` says in which pass. Left out: for text and files, not for modules. ``timeout``:
+    seconds after which the child is ended, None for never.
     """
     text, name = _program(source)
     if chip == "native":
@@ -71,33 +77,29 @@ def compile_all(
     if store is not None:
         content = store.get(key)
         if content is not None:
-            return dict(_unpack(content, text, name))
-    kernels = _compile(text, name, chip, opt_level, assembler, assembler_options)
+            return unpack_kernels(content, text, name)
+    if isolate is None:
+        isolate = isinstance(source, (str, os.PathLike)) and can_isolate()
+    request = (text, name, chip, opt_level, assembler, assembler_options)
+    if isolate:
+        content, said = compile_isolated(*request, seconds=timeout)
+        kernels = unpack_kernels(content, text, name)
+    else:
+        kernels, said = compile_kernels(*request)
+        content = pack_kernels(kernels) if store is not None else b""
+    for each in said:
+        warnings.warn(str(each), stacklevel=_callers_level())
     if store is not None:
-        store.put(key, _pack(kernels))
+        store.put(key, content)
     return kernels
 
 
-def _compile(
-    text: str | bytes, name: str, chip: str, opt_level: int, assembler: str, assembler_options: Sequence[str]
-) -> dict[str, CompiledKernel]:
-    from .compile.compiler import compile_text
-
-    compiled = compile_text(text, chip, name=name, opt_level=opt_level, assemble_cubin=False)
-    for each in compiled.warnings:
-        warnings.warn(str(each), stacklevel=4)
-    cubin = assemble(compiled.ptx, chip, assembler=assembler, options=assembler_options)
-    return {
-        kernel: CompiledKernel(
-            cubin,
-            signature,
-            ptx=compiled.ptx,
-            plans=[copy.plan for copy in compiled.plans if copy.kernel == kernel],
-            source=text,
-            source_name=name,
-        )
-        for kernel, signature in compiled.signatures.items()
-    }
+def _callers_level() -> int:
+    """The ``stacklevel`` of a warning in the function that calls this, for the place outside of this package."""
+    package, level = str(Path(__file__).parent) + os.sep, 1
+    while sys._getframe(level).f_code.co_filename.startswith(package):
+        level += 1
+    return level
 
 
 def _program(source: Source) -> tuple[str | bytes, str]:
@@ -117,22 +119,6 @@ def _program(source: Source) -> tuple[str | bytes, str]:
         raise TypeError(f"{type(source).__qualname__} is not a source: needed: MLIR text, a path or an MLIR module")
     # The compiler has its own context; locations go with the text.
     return operation.get_asm(enable_debug_info=True), "-"
-
-
-def _pack(kernels: dict[str, CompiledKernel]) -> bytes:
-    """All kernels as bytes: for each a length, and what ``Kernel.to_bytes`` gives."""
-    packed = [kernel.to_bytes() for kernel in kernels.values()]
-    return b"".join(struct.pack("<Q", len(each)) + each for each in packed)
-
-
-def _unpack(content: bytes, source: str | bytes, name: str) -> Iterator[tuple[str, CompiledKernel]]:
-    position = 0
-    while position < len(content):
-        (length,) = struct.unpack_from("<Q", content, position)
-        parts = unpack(content[position + 8 : position + 8 + length], "a cached kernel")
-        kernel = CompiledKernel(**parts, source=source, source_name=name)
-        yield kernel.signature.name, kernel
-        position += 8 + length
 
 
 @cache

@@ -20,12 +20,12 @@ from .chips import chip as known_chip
 
 
 class AssemblerError(RuntimeError):
-    """The PTX was not assembled. ``log`` is all that the assembler said, ``chip`` what it was asked for."""
+    """The PTX was not assembled. ``plain`` is the message without the ``log``, which is all that the
+    assembler said; ``chip`` what it was asked for."""
 
     def __init__(self, message: str, *, chip: str, log: str = "") -> None:
         super().__init__(f"{message}\n{log.rstrip()}" if log.strip() else message)
-        self.chip = chip
-        self.log = log
+        self.plain, self.chip, self.log = message, chip, log
 
 
 @dataclass(frozen=True)

@@ -175,12 +175,12 @@ def _inline_asm(op: ir.Operation) -> Iterator[TileError]:
 
 
 def _wide_conversion(op: ir.Operation) -> Iterator[TileError]:
-    """LLVM has no function for conversions between floats and integers of more than 128 bits."""
+    """LLVM calls library functions for more, which GPUs do not have."""
     for type_ in (op.operands[0].type, op.results[0].type):
-        if isinstance(type_, ir.IntegerType) and type_.width > 128:
+        if isinstance(type_, ir.IntegerType) and type_.width > 64:
             yield TileError(
                 op.location,
-                f"'{op.name}' op converts {type_}; LLVM converts at most 128 bits. Convert parts of 64 bits",
+                f"'{op.name}' op converts {type_}; NVIDIA GPUs convert at most 64 bits. Convert parts",
             )
 
 

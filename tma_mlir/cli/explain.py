@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..fatal_text import text_error
-from .guard import doing, guarded
-from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, with_source
+from ..isolation.notes import doing
+from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, add_timeout, with_source
 from .source import Source, silent_parse_failure
 
 PROGRAM = "tma-explain"
@@ -26,22 +26,18 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("file", nargs="?", default="-", help="MLIR text or bytecode; - is standard input (the default)")
     add_chip(made)
+    add_timeout(made, "600 s if left out")
     made.add_argument("--format", choices=("text", "json"), default="text", help="text (the default) or JSON")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
-    return guarded(PROGRAM, lambda: run(options))
-
-
-def run(options: argparse.Namespace) -> int:
-    """The whole command in this process."""
-    return with_source(PROGRAM, options.file, lambda source: _run(options, source))
+    return with_source(PROGRAM, options.file, lambda source: _run(options, source), options.timeout)
 
 
 def _run(options: argparse.Namespace, source: Source) -> int:
-    doing(f"{source.name}:1:1")
+    doing("while parsing")
     explained = _explain(source, options.chip)
     if explained is None:
         return BAD_INPUT
@@ -72,6 +68,7 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
     with context, collecting(context, source.show) as said:
         try:
             root = ir.Module.parse(source.bytecode or source.text).operation
+            doing("while planning")
             run_pipeline(root, "builtin.module(tile-check-limits,tile-verify)")
             errors = list(outlining_errors(root))
             if not copies_in(root):

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..diagnostics import Diagnostic, collecting
+from ..diagnostics import Diagnostic, Place, collecting
 from ..fatal_text import text_error
 from ..files import write_whole
-from .guard import doing, guarded
+from ..isolation.notes import doing
+from ..isolation.noting import Noting
+from .guard import diagnosing, guarded
 from .opt_flags import PROGRAM, own_flags, parser
-from .program import BAD_INPUT, BAD_USAGE, UsageError, complain
+from .program import BAD_INPUT, BAD_USAGE, UsageError, complain, with_source
 from .source import InputError, Source, read, silent_parse_failure
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     options, flags = parse_arguments(sys.argv[1:] if argv is None else argv)
-    return guarded(PROGRAM, lambda: run(options, flags))
+    if options.show_dialects or options.list_passes:
+        return guarded(PROGRAM, lambda: run(options, flags), lambda diagnostic: complain(PROGRAM, str(diagnostic)))
+    return with_source(PROGRAM, options.input, lambda source: run(options, flags, source), options.timeout)
 
 
 def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -39,8 +43,9 @@ def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]
     return parser().parse_args(own), flags
 
 
-def run(options: argparse.Namespace, pass_flags: Sequence[str]) -> int:
-    """The whole command in this process; ``pass_flags`` are the arguments that must be names of passes."""
+def run(options: argparse.Namespace, pass_flags: Sequence[str], source: Source | None = None) -> int:
+    """The whole command in this process; ``pass_flags`` are the arguments that must be names of passes, ``source`` the
+    input if it has been read."""
     from ..passes.pipeline_text import PipelineError
     from . import listing
 
@@ -49,7 +54,7 @@ def run(options: argparse.Namespace, pass_flags: Sequence[str]) -> int:
             return listing.show_dialects()
         if options.list_passes:
             return listing.list_passes()
-        return _Job.prepare(options, pass_flags).run()
+        return _Job.prepare(options, pass_flags, source or read(options.input)).run()
     except (PipelineError, UsageError) as error:
         complain(PROGRAM, str(error))
         return BAD_USAGE
@@ -72,13 +77,12 @@ class _Job:
     outputs: list[bytes] = field(default_factory=list)
 
     @classmethod
-    def prepare(cls, options: argparse.Namespace, flags: Sequence[str]) -> _Job:
+    def prepare(cls, options: argparse.Namespace, flags: Sequence[str], source: Source) -> _Job:
         from .instrumentation import Timing
         from .pass_flags import boolean, pipeline_of
 
         timing = Timing()
-        source = read(options.input)
-        doing(f"{source.name}:1:1")
+        doing("while starting")
         if source.bytecode and options.split_input_file:
             raise InputError(f"{source.name}: error: bytecode cannot be split")
         verify_each = boolean("--verify-each", options.verify_each) and not options.no_verify
@@ -142,7 +146,7 @@ class _Job:
         if self.pipeline and not self._passes_check("tile-check-limits", module.operation):
             return Diagnostic("error", None, "tile-check-limits failed")
         if self.pipeline:
-            doing(f"{self.source.name}:{_first_line(chunk)}:1: while running {self.pipeline}"[:400])
+            doing(f"while running {self.pipeline}"[:400], self._place(chunk))
             try:
                 self.pipeline.run(module.operation, self.verify_each, self.instrumentation)
             except ir.MLIRError:
@@ -151,7 +155,7 @@ class _Job:
                 if "TMA_TRACEBACK" in os.environ:
                     raise
                 return Diagnostic("error", None, f"internal error: {error}")
-        doing(f"{self.source.name}:{_first_line(chunk)}:1: while printing")
+        doing("while printing", self._place(chunk))
         with self.timing.phase("Output"):
             self.outputs.append(self._print(module.operation))
         return None
@@ -159,13 +163,17 @@ class _Job:
     def _parse(self, chunk: str) -> ir.Module:
         from mlir import ir
 
-        doing(f"{self.source.name}:{_first_line(chunk)}:1: while parsing")
+        doing("while parsing", self._place(chunk))
         with self.context:
             if self.source.bytecode:
                 return ir.Module.parse(self.source.bytecode)
             if self.options.split_input_file or not self.source.can_be_read_again:
                 return ir.Module.parse(chunk)
             return ir.Module.parseFile(self.source.name)  # locations name the file
+
+    def _place(self, chunk: str) -> Place:
+        """Where a part of the input begins."""
+        return Place(self.source.name, len(chunk) - len(chunk.lstrip("\n")) + 1, 1)
 
     def _passes_check(self, name: str, op: ir.Operation) -> bool:
         """Whether one of the passes that only look at ``op`` has nothing to say."""
@@ -194,6 +202,8 @@ class _Job:
         return stream.getvalue()
 
     def _write(self) -> None:
+        if diagnosing():
+            return
         data = (b"" if self.options.emit_bytecode else b"// -----\n").join(self.outputs)
         if self.options.output == "-":
             sys.stdout.buffer.write(data)
@@ -203,10 +213,6 @@ class _Job:
             write_whole(self.options.output, data)
         except OSError as error:
             raise InputError(f"cannot write '{self.options.output}': {error.strerror or error}") from None
-
-
-def _first_line(chunk: str) -> int:
-    return len(chunk) - len(chunk.lstrip("\n")) + 1
 
 
 def _print_options(options: argparse.Namespace) -> dict[str, Any]:
@@ -220,6 +226,8 @@ def _instrumentation(options: argparse.Namespace, timing: Timing, context: ir.Co
     from .instrumentation import PrintIR
     from .pass_flags import known_passes
 
+    if diagnosing():
+        return [Noting()]
     wanted: list[Instrumentation] = [timing] if options.mlir_timing else []
     with context:
         before = known_passes("--mlir-print-ir-before", options.mlir_print_ir_before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .program import EXIT_CODES, Parser
+from .program import EXIT_CODES, Parser, add_timeout
 
 PROGRAM = "tma-opt"
 
@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     add("--mlir-disable-threading", action="store_true", help="accepted for mlir-opt's sake; there are no threads")
     add("--emit-bytecode", action="store_true", help="write bytecode instead of text")
     add("--tma-remarks", action="store_true", help="show what our passes remark on their decisions")
+    add_timeout(made, "600 s if left out")
     add("--show-dialects", action="store_true", help="list the dialects and exit")
     add("--list-passes", action="store_true", help="list passes and pipelines with their options and exit")
     return made

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..chips import CHIPS, DEFAULT_CHIP, chip
+from . import streams
+from .guard import guarded
 from .source import InputError, Source, read
 
 BAD_INPUT = 1
@@ -17,7 +19,10 @@ BAD_USAGE = 2
 WRONG_RESULT = 3
 """The kernel ran and did something wrong: a hazard, a hang, a fault, or another result than expected."""
 
-EXIT_CODES = "Exit codes: 0 success, 1 wrong input (files, programs, arguments), 2 wrong command line"
+EXIT_CODES = (
+    "Exit codes: 0 success, 1 wrong input (files, programs, arguments), 2 wrong command line, 128 + N ended by signal "
+    "N: 134 where MLIR ended the process, 137 where the time was over"
+)
 
 
 class UsageError(Exception):
@@ -60,14 +65,33 @@ def _chip_name(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def with_source(program: str, path: str, command: Callable[[Source], int]) -> int:
-    """What ``command`` returns for the input at ``path``, or the exit code for one that cannot be read."""
+def add_timeout(parser: argparse.ArgumentParser, what: str) -> None:
+    """The option ``--timeout``."""
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help=f"give up after so long ({what})")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def with_source(program: str, path: str, command: Callable[[Source], int], seconds: float | None = None) -> int:
+    """What ``command`` returns for the input at ``path``, in a process of its own (see ``guarded``), or the exit code
+    for one that cannot be read. The input is read here, once."""
+    streams.prepare()
     try:
         source = read(path)
+    except KeyboardInterrupt:
+        return 130
     except InputError as error:
         complain(program, str(error))
         return BAD_INPUT
-    return command(source)
+    return guarded(program, lambda: command(source), source.show, source.name, seconds)
 
 
 def complain(program: str, message: str) -> None:

@@ -8,12 +8,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import Diagnostic, Place
 from ..fatal_text import text_error
 from ..files import write_whole
-from .guard import doing, guarded
+from ..isolation.notes import AFTER, doing
+from ..isolation.noting import Noting
+from .guard import UNLIMITED, diagnosing
 from .program import BAD_INPUT, WRONG_RESULT, complain, with_source
 from .run_flags import PROGRAM, SCREEN, parse
 from .source import Source, silent_parse_failure
@@ -37,12 +39,7 @@ class Failure(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parse(argv)
-    return guarded(PROGRAM, lambda: run(options))
-
-
-def run(options: argparse.Namespace) -> int:
-    """The whole command in this process."""
-    return with_source(PROGRAM, options.file, lambda source: _reported(options, source))
+    return with_source(PROGRAM, options.file, lambda source: _reported(options, source), options.timeout)
 
 
 def _reported(options: argparse.Namespace, source: Source) -> int:
@@ -63,7 +60,7 @@ def _run(options: argparse.Namespace, source: Source) -> int:
     from ..run.expected import read_expectations
     from ..run.report import instruction_lines, plan_lines, resource_line, spilled_bytes
 
-    doing(f"{source.name}:1:1")
+    doing("while compiling")
     # What cannot succeed is said before anything is compiled, as far as it is known by then.
     try:
         outputs = {index: output_path(index, text) for index, text in options.out.items()}
@@ -80,7 +77,8 @@ def _run(options: argparse.Namespace, source: Source) -> int:
         raise Failure(f"--out {unknown[0]}: kernel @{signature.name} takes {len(values)} arguments, numbered from 0")
     for warning in compiled.warnings:
         source.show(warning)
-    _write(compiled, signature, options.emit, options.out_dir)
+    if not diagnosing():
+        _write(compiled, signature, options.emit, options.out_dir)
     say = _speaker(options)
     planned = [each for each in compiled.plans if each.kernel == signature.name]
     say(*(line for each in planned for line in plan_lines(each)), *instruction_lines(compiled.ptx))
@@ -125,7 +123,10 @@ def _compiled(source: Source, chip: str) -> CompiledModule:
     if fatal:
         raise Failure(fatal)
     try:
-        return compile_text(source.bytecode or source.text, chip, name=source.name, keep=STAGES)
+        program = source.bytecode or source.text
+        looking = [Noting()] if diagnosing() else []
+        options: dict[str, Any] = {"observe": lambda step: doing(AFTER[step]), "instrumentation": looking}
+        return compile_text(program, chip, name=source.name, keep=STAGES, **options)
     except CompileError as error:
         raise Failure(*(error.diagnostics or [silent_parse_failure(source, source.text)])) from None
     except AssemblerError as error:
@@ -187,6 +188,7 @@ def _execute(
     from ..run.report import changed_text, executed_lines, verdict_text
     from ..sim.command_line import run_with_options
 
+    doing(UNLIMITED)
     say = _speaker(options)
     on_gpu = options.device == "gpu" or (options.device == "auto" and execute.gpu_available())
     before = copy_arguments(values)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..sim.command_line import add_options
-from .program import EXIT_CODES, Parser, add_chip
+from .program import EXIT_CODES, Parser, add_chip, add_timeout
 
 PROGRAM = "tma-run"
 EMITS = ("plan", "nvgpu", "lowered", "ptx", "cubin")
@@ -61,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
         help="write argument I to FILE after the run",
     )
     add_options(made)
+    add_timeout(made, "600 s for compiling and any time for the run if left out")
     add("--emit", default=[], type=_emits, metavar="LIST", help=f"stages to write, with commas: {', '.join(EMITS)}")
     add(
         "--out-dir",

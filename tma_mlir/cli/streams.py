@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import sys
-from typing import cast
+from typing import IO, cast
 
 
 def prepare() -> None:
@@ -28,6 +28,19 @@ def prepare() -> None:
             setattr(sys, name, io.TextIOWrapper(cast(io.BufferedWriter, buffer), "utf-8", "surrogateescape"))
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def part_errors(printed: IO[bytes], *, quiet: bool) -> None:
+    """Native code writes to ``printed`` from now on, and Python to standard error as before; with ``quiet`` nothing
+    that is written goes anywhere else."""
+    if quiet:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        ours = nowhere
+    else:
+        ours = os.dup(2)
+    os.dup2(printed.fileno(), 2)
+    sys.stderr = open(ours, "w", encoding="utf-8", errors="surrogateescape", buffering=1)  # noqa: SIM115
 
 
 def flush(program: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from ..dialect import make_context
 from ..dialect.plan_attr import PLAN, PlanReader
 from ..fatal_text import text_error
 from ..files import NotText, decoded
-from ..passes.pipeline import run_pipeline
+from ..passes.pipeline import Instrumentation, run_pipeline
 from ..passes.stages import Stage, pipeline
 from ..passes.tile_assemble import ptx_of
 from ..plan import CopyPlan
@@ -87,12 +87,14 @@ def compile_text(
     assemble_cubin: bool = True,
     observe: Observer = lambda step: None,
     context: ir.Context | None = None,
+    instrumentation: Sequence[Instrumentation] = (),
 ) -> CompiledModule:
     """Compiles MLIR text (or bytecode) for ``target``. Raises ``CompileError`` with located messages, ``ValueError``
     for a chip that is not known, ``AssemblerError``.
 
     ``keep`` names the ``STAGES`` to return as text; printing them costs time. ``context``: one of ``make_context`` that
-    many modules are compiled in; it keeps their types and attributes as long as it lives.
+    many modules are compiled in; it keeps their types and attributes as long as it lives. ``instrumentation`` is told
+    of every pass, each of which then runs by itself.
     """
     rows = {stage: f"builtin.module({pipeline([stage], target, opt_level)})" for stage in Stage}
     texts: dict[str, str] = {}
@@ -103,7 +105,7 @@ def compile_text(
         observe(step)
 
     def run(stage: Stage) -> None:
-        run_pipeline(root, rows[stage])
+        run_pipeline(root, rows[stage], instrumentation=instrumentation)
 
     fatal = text_error(text, name) if isinstance(text, str) else None
     if fatal:

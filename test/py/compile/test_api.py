@@ -7,6 +7,7 @@ from mlir import ir
 
 import tma_mlir
 from support.processes import run_python
+from tma_mlir import api
 from tma_mlir.compile import compiler
 from tma_mlir.dialect import make_context
 from tma_mlir.plan import CopyPlan
@@ -31,10 +32,10 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def compilations(monkeypatch):
-    """What was compiled and not found."""
-    seen, real = [], compiler.compile_text
+    """Chips of what was compiled and not found."""
+    seen, real = [], api.compile_isolated
     monkeypatch.setattr(
-        compiler, "compile_text", lambda *given, **options: seen.append(given[1]) or real(*given, **options)
+        api, "compile_isolated", lambda *given, **options: seen.append(given[2]) or real(*given, **options)
     )
     return seen
 
@@ -122,15 +123,15 @@ def test_errors_say_the_place_and_are_not_kept(cache):
 FOUND = """
 import sys
 import tma_mlir
-kernel = tma_mlir.compile(sys.argv[1], "sm_90a")
+kernel = tma_mlir.compile(sys.argv[1], "sm_90a", isolate=bool(sys.argv[2]), cache=not sys.argv[2])
 print(kernel.signature.name, "mlir" in sys.modules)
 """
 
 
 def test_what_is_found_needs_no_mlir():
-    """In the process that finds it."""
-    answers = [run_python(FOUND, str(DEMO)).stdout for _ in range(2)]
-    assert answers == ["copy_8x256 True\n", "copy_8x256 False\n"]
+    """In the process that finds it, nor where a child compiles; a compiler here does."""
+    answers = [run_python(FOUND, str(DEMO), isolate).stdout for isolate in ("", "", "1")]
+    assert answers == ["copy_8x256 True\n", "copy_8x256 False\n", "copy_8x256 False\n"]
 
 
 def test_a_saved_kernel_is_the_same(tmp_path):

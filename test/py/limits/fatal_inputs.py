@@ -165,9 +165,9 @@ FATAL = {
         function("", "%p: !llvm.array<2 x f80>"),
         "3:3: 'llvm.func' op takes or returns f80; NVIDIA GPUs have none. Use f64",
     ),
-    "i256 to float": Fatal(
-        kernel("    %w = arith.sitofp %v : i256 to f32", "%v: i256"),
-        "4:10: 'arith.sitofp' op converts i256; LLVM converts at most 128 bits. Convert parts of 64 bits",
+    "i128 to float": Fatal(
+        kernel("    %w = arith.sitofp %v : i128 to f32", "%v: i128"),
+        "4:10: 'arith.sitofp' op converts i128; NVIDIA GPUs convert at most 64 bits. Convert parts",
     ),
     "alignment of a load": Fatal(
         function("    %1 = llvm.load %p {alignment = 3 : i64} : !llvm.ptr -> i32"),

@@ -1,0 +1,1 @@
+"""A wall between the host and MLIR: child processes whose death is an error with its place, and not the end."""
