@@ -21,6 +21,7 @@ from .copy_request import CopyRequest
 from .declined import PlanDeclined
 from .descriptor_dims import Dim, coordinate
 from .enums import Direction
+from .findings import Status
 from .modes import CopyModes, Mode
 from .tensor_search import Piece, element_sizes, map_of_dims
 
@@ -39,6 +40,9 @@ class Box:
 
 def plan_intervals(request: CopyRequest, copy: CopyModes, swizzle: Swizzle) -> Piece:
     """The fewest boxes of any shapes. Raises ``PlanDeclined`` where there are none, or too much to search."""
+    first = rules.shared_address_alignment(copy.shared_offset_bytes)
+    if first.finding.status is Status.DISPROVEN:  # No box can begin where the tile does.
+        raise PlanDeclined((first.finding,))
     source = _sources(copy, request.dtype.bytes)
     element_bytes = element_sizes(request, copy.merged[0])[-1]
     cover = _cover(source, swizzle.span_bytes, element_bytes, request.direction is Direction.LOAD)

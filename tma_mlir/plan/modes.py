@@ -74,8 +74,11 @@ def even_parts(request: CopyRequest) -> list[tuple[CopyRequest, CopyModes]]:
     return parts
 
 
-class _CutError(Exception):
+class _CutError(LayoutError):
+    """The copy can be made in two parts, which only ``even_parts`` does."""
+
     def __init__(self, position: int, offset: int):
+        super().__init__("the region crosses a tile boundary")
         self.position = position
         self.offset = offset
 

@@ -93,3 +93,13 @@ def test_a_missing_or_lopsided_descriptor_is_refused():
     lopsided = ExplicitDescriptor((100, 256), (256, 1), (64,), (60, 64), Swizzle.B128)
     with pytest.raises(PlanDeclined, match="equal ranks"):
         plan_copy(replace(REQUEST, kind=Tile(lopsided)))
+
+
+def test_a_region_that_crosses_a_tile_boundary_is_not_one_instruction():
+    """Four rows in each tile of shared memory, and a region that begins with the last of one."""
+    crossing = replace(
+        REQUEST, shared_shape=(68, 64), shared_layout=Layout((17, 4, 64), (512, 64, 1)), shared_swizzle=None,
+        shared_region=Region((3, 0), (64, 64)),
+    )  # fmt: skip
+    with pytest.raises(PlanDeclined, match="the region crosses a tile boundary"):
+        plan_copy(replace(crossing, kind=Tile(described(crossing, (64, 64)))))

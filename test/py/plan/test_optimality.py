@@ -3,6 +3,7 @@
 import importlib
 import random
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +66,20 @@ def test_a_store_cut_into_different_boxes_writes_nothing_twice():
 
 def test_boxes_of_equal_shape_share_a_descriptor():
     assert len(plan_copy(ROWS_OF_576_BYTES).tensor_maps) == 2
+
+
+def test_a_tile_that_no_box_can_begin_in_is_refused_at_once():
+    """16 bytes behind a multiple of 128, and its rows merge: 1024 chunks that took a minute to search."""
+    tile = (64, 32)
+    part = Region((6, 0), tile)
+    shifted = CopyRequest(
+        dtype("f64"), Direction.STORE, (70, 32), row_major((70, 32)), part, tile, Layout(tile, (32, 1), 2),
+        Region((0, 0), tile), variant=Variant.TMA,
+    )  # fmt: skip
+    began = time.process_time()
+    with pytest.raises(PlanDeclined, match="box at shared byte 16"):
+        plan_copy(shifted)
+    assert time.process_time() - began < 5
 
 
 def test_the_search_itself_knows_simple_answers(search):
