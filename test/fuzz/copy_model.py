@@ -317,7 +317,9 @@ def _compare(request: Any, where: np.ndarray, tile: np.ndarray, source: np.ndarr
             wrong &= asked != -2
         if wrong.any():
             at = int(np.argmax(wrong))
-            return [f"{int(wrong.sum())} places of shared memory differ: at {at} {asked[at]} is wanted, {made[at]} comes"]
+            return [
+                f"{int(wrong.sum())} places of shared memory differ: at {at} {asked[at]} is wanted, {made[at]} comes"
+            ]
         return []
     kept, written = where != FILL, source != FILL
     asked = np.unique(np.stack([where[kept], tile[kept]]), axis=1)
@@ -325,7 +327,9 @@ def _compare(request: Any, where: np.ndarray, tile: np.ndarray, source: np.ndarr
     made = np.unique(all_made, axis=1)
     found = []
     if asked.shape != made.shape or (asked != made).any():
-        found.append(f"{asked.shape[1]} places of global memory are wanted, {made.shape[1]} are written, or from others")
+        found.append(
+            f"{asked.shape[1]} places of global memory are wanted, {made.shape[1]} are written, or from others"
+        )
     if request.reduction is not None and made.shape != all_made.shape:
         found.append("an element is reduced more than once")
     return found

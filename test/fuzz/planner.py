@@ -1,7 +1,7 @@
 """Random requests to the planner; every answer is compared with what the copy means (``copy_model.py``).
 
-Tiles, gathers, im2col walks, packed elements and descriptors by hand; static and symbolic sizes, pitches and starts; all
-options together. Wrong are: a byte that is missing, comes twice or from elsewhere; a descriptor, a start or a chip that
+Tiles, gathers, im2col walks, packed elements and descriptors by hand; static and symbolic sizes, pitches and starts;
+all options together. Wrong are: a byte that is missing, comes twice or from elsewhere; a descriptor, a start or a chip that
 the hardware refuses; a count or a number of announced bytes that is not that of the instructions; a refusal of a plain
 copy, which threads can always make; more than one instruction for a region that is one box; a plan that does not come
 back from its data; any exception but ``PlanDeclined`` (and ``ValueError`` for a request that describes no copy).
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +42,8 @@ WHOLE = [name for name, each in DTYPES.items() if not each.packed]
 PACKED = [name for name, each in DTYPES.items() if each.packed]
 MOST = 3072
 """Elements of a copy, so that a case takes milliseconds."""
+SLOW_SECONDS = 3.0
+"""Of one plan: a compiler's user waits for hundreds."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +69,19 @@ def cases(seed: int) -> Case:
 
 def check(case: Case) -> Failure | None:
     """What is wrong with the answer; None if nothing is."""
-    request = case.request
+    request, began = case.request, time.process_time()
     try:
         plan = plan_copy(request)
     except PlanDeclined as declined:
+        if time.process_time() - began > SLOW_SECONDS:
+            return Failure("slow", f"{time.process_time() - began:.1f} s\n{case}")
         return _declined(case, declined)
     except ValueError as error:
         return None if not case.valid and str(error) else of_exception(error)
     except Exception as error:
         return of_exception(error)
+    if time.process_time() - began > SLOW_SECONDS:
+        return Failure("slow", f"{time.process_time() - began:.1f} s\n{case}")
     try:
         return _checked(case, plan)
     except Exception as error:
@@ -228,15 +235,15 @@ def _tile(rng: random.Random, seed: int) -> Case:
         request = _symbolic(rng, request, values)
     plain = (
         request.variant is Variant.AUTO and request.reduction is None and not request.multicast
-        and request.cta_group == 1
+        and request.cta_group == 1 and element.name != "tf32"
     )  # fmt: skip
-    return Case(seed, request, values, plain=plain)
+    return Case(seed, request, values, plain=plain)  # a load of tf32 rounds
 
 
 def _inside(request: CopyRequest) -> bool:
     region = request.global_region
     return all(
-        isinstance(start, int) and isinstance(size, int) and 0 <= start and start + extent <= size
+        isinstance(start, int) and isinstance(size, int) and start >= 0 and start + extent <= size
         for start, extent, size in zip(region.starts, region.extents, request.global_shape, strict=True)
     )
 
@@ -272,7 +279,9 @@ def _symbolic(rng: random.Random, request: CopyRequest, values: dict[str, int]) 
     shared = request.shared_layout
     if rng.random() < 0.25:
         step = rng.choice((1024, 1024, 128, 64, 8))
-        shared = replace(shared, offset=shared.offset + _symbol(rng, values, "stage", rng.choice((0, 1, 3)), False) * step)
+        shared = replace(
+            shared, offset=shared.offset + _symbol(rng, values, "stage", rng.choice((0, 1, 3)), False) * step
+        )
     return replace(
         request, global_shape=shape, global_layout=layout, shared_layout=shared,
         global_region=Region(starts, request.global_region.extents),
@@ -301,7 +310,7 @@ def _box(rng: random.Random, seed: int) -> Case:
         Region((0,) * rank, tile), address_swizzle(swizzle), variant=rng.choice((Variant.AUTO, Variant.TMA)),
         chip=rng.choice(list(CHIPS)),
     )  # fmt: skip
-    return Case(seed, request, {}, plain=request.variant is Variant.AUTO, one_box=True)
+    return Case(seed, request, {}, one_box=True)
 
 
 def _rows_request(
