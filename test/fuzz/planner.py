@@ -1,10 +1,11 @@
 """Random requests to the planner; every answer is compared with what the copy means (``copy_model.py``).
 
 Tiles, gathers, im2col walks, packed elements and descriptors by hand; static and symbolic sizes, pitches and starts;
-all options together. Wrong are: a byte that is missing, comes twice or from elsewhere; a descriptor, a start or a chip that
-the hardware refuses; a count or a number of announced bytes that is not that of the instructions; a refusal of a plain
-copy, which threads can always make; more than one instruction for a region that is one box; a plan that does not come
-back from its data; any exception but ``PlanDeclined`` (and ``ValueError`` for a request that describes no copy).
+all options together. Wrong are: a byte that is missing, comes twice or from elsewhere; a descriptor, a start or a
+chip that the hardware refuses; a count or a number of announced bytes that is not that of the instructions; a refusal
+of a plain copy, which threads can always make; more than one instruction for a region that is one box; a plan that
+does not come back from its data; any exception but ``PlanDeclined`` (and ``ValueError`` for a request that describes
+no copy).
 """
 
 from __future__ import annotations
