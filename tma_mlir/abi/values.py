@@ -35,7 +35,7 @@ def _placed(value: Any, type_: Type, at: int) -> Iterator[tuple[int, DType, Any]
         return
     items = _items(value)
     if items is None or len(items) != type_.count:
-        raise TypeError(f"{value!r} is given, needed: a sequence of {type_.count} {_what(type_)}")
+        raise TypeError(f"{scalars.shown(value)} is given, needed: a sequence of {type_.count} {_what(type_)}")
     parts = type_.fields if type_.kind == "struct" else type_.fields * type_.count
     step = type_.element.size if type_.kind == "vector" else type_.element.stride if type_.kind == "array" else 0
     offsets = type_.offsets if type_.kind == "struct" else range(0, type_.count * step, step)

@@ -6,6 +6,8 @@ Known frameworks are read through their own attributes, which is fast and knows 
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -51,10 +53,21 @@ class ArrayView:
 def view(array: Any, stream: int = 0) -> ArrayView:
     """The memory of ``array``; work on ``stream`` may use it (exporters are told, so that they order themselves).
 
-    Raises ``TypeError`` for anything that is not an array, and for an array that a kernel could not address.
+    Raises ``TypeError`` for anything that is not an array, for an array that a kernel could not address, and for an
+    exporter that says what cannot be or raises anything but ``BufferError``, which is how exporters refuse.
     """
     if isinstance(array, np.ndarray):
         return of_numpy(array)
+    try:
+        return _checked(_of_foreign(array, stream))
+    except (TypeError, BufferError):
+        raise
+    except Exception as error:  # an exporter is anybody's code
+        name = f"{type(array).__module__}.{type(array).__qualname__}"
+        raise TypeError(f"{name} cannot be read as an array: {type(error).__name__}: {error}") from error
+
+
+def _of_foreign(array: Any, stream: int) -> ArrayView:
     framework = framework_of(type(array))
     if framework == "torch":
         return _of_torch(array)
@@ -62,12 +75,30 @@ def view(array: Any, stream: int = 0) -> ArrayView:
         return _of_cupy(array)
     if hasattr(type(array), "__dlpack__"):
         return _of_dlpack(array, stream, framework)
-    if hasattr(array, "__cuda_array_interface__"):
+    if _has_cuda_array_interface(array):
         return _of_cuda_array_interface(array)
     raise TypeError(
         f"{type(array).__module__}.{type(array).__qualname__} is not an array: it has neither __dlpack__ nor "
         "__cuda_array_interface__"
     )
+
+
+def _checked(found: ArrayView) -> ArrayView:
+    """``found`` if an array can be so: nobody vouches for what an exporter says."""
+    if len(found.shape) != len(found.strides) or min(found.shape, default=0) < 0:
+        raise TypeError(f"an array of shape {list(found.shape)} and strides {list(found.strides)}")
+    if found.itemsize < 1:
+        raise TypeError(f"elements of {found.itemsize} bytes")
+    reach = [(n - 1) * stride * found.itemsize for n, stride in zip(found.shape, found.strides, strict=True)]
+    last = found.pointer + sum(step for step in reach if step > 0) + found.itemsize
+    if 0 not in found.shape and not 0 <= found.pointer + sum(step for step in reach if step < 0) < last <= 1 << 64:
+        raise TypeError(
+            f"an array at address {found.pointer:#x} with shape {list(found.shape)} and strides {list(found.strides)} "
+            "leaves memory"
+        )
+    if found.pointer >> 64:
+        raise TypeError(f"an address of {found.pointer:#x}")
+    return found
 
 
 _FRAMEWORKS = {
@@ -91,8 +122,15 @@ def framework_of(kind: type) -> str:
     return ""
 
 
+_MASKED = "a masked array: pass its data and its mask as two arguments"
+
+
 def of_numpy(array: np.ndarray, *, owner: Any = None, readonly: bool = False) -> ArrayView:
     """A NumPy array; the launch stages it to the device and copies it back."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(_MASKED)
+    if array.dtype.hasobject:
+        raise TypeError(f"elements are {array.dtype}: references to Python objects mean nothing to a kernel")
     return ArrayView(
         pointer=array.__array_interface__["data"][0],
         shape=array.shape,
@@ -156,10 +194,10 @@ def _of_cupy(array: Any) -> ArrayView:
 
 
 def _of_dlpack(array: Any, stream: int, framework: str) -> ArrayView:
-    device_type, device = array.__dlpack_device__()
-    if int(device_type) not in (*dlpack.ON_HOST, *dlpack.ON_GPU):
-        raise TypeError(f"memory of DLPack device type {int(device_type)}: needed: an NVIDIA GPU or the CPU")
-    tensor = dlpack.export(array, None if int(device_type) in dlpack.ON_HOST else stream)
+    device_type, device = map(int, array.__dlpack_device__())
+    _check_device(device_type, device)
+    tensor = dlpack.export(array, None if device_type in dlpack.ON_HOST else stream)
+    _check_device(tensor.device_type, tensor.device_id)
     if tensor.device_type in dlpack.ON_HOST:
         if tensor.dtype is None:
             raise TypeError("host memory with elements of an unknown DLPack type")
@@ -172,38 +210,61 @@ def _of_dlpack(array: Any, stream: int, framework: str) -> ArrayView:
         dtype=tensor.dtype,
         itemsize=tensor.itemsize,
         # Pinned and managed memory is addressable from every GPU.
-        device=int(device) if tensor.device_type == dlpack.CUDA else None,
+        device=device if tensor.device_type == dlpack.CUDA else None,
         readonly=tensor.readonly,
         framework=framework,
         owner=(array, tensor.owner),
     )
 
 
+def _check_device(device_type: int, device: int) -> None:
+    if device_type not in (*dlpack.ON_HOST, *dlpack.ON_GPU):
+        raise TypeError(f"memory of DLPack device type {device_type}: needed: an NVIDIA GPU or the CPU")
+    if device < 0:
+        raise TypeError(f"memory of device {device}")
+
+
 def _of_cuda_array_interface(array: Any) -> ArrayView:
     interface = array.__cuda_array_interface__
+    if not isinstance(interface, Mapping):
+        raise TypeError(f"__cuda_array_interface__ is {type(interface).__qualname__}, needed: a dictionary")
+    missing = [name for name in ("shape", "typestr", "data") if name not in interface]
+    if missing:
+        raise TypeError(f"__cuda_array_interface__ has no {', '.join(missing)}")
     if interface.get("mask") is not None:
-        raise TypeError("a masked array: pass its data and its mask as two arguments")
+        raise TypeError(_MASKED)
     kind = interface["typestr"]
+    if not isinstance(kind, str):
+        raise TypeError(f"the typestr of __cuda_array_interface__ is {kind!r}, needed: a text as '<f4'")
     dtype: np.dtype | None = np.dtype(kind)
     itemsize = dtype.itemsize
+    if dtype.hasobject:
+        raise TypeError(f"elements are {dtype}: references to Python objects mean nothing to a kernel")
     if kind[1:2] == "V":  # how exporters spell what NumPy has no name for
         dtype = None
     elif kind[0] == ">":
         raise TypeError(f"big-endian elements ({kind})")
-    shape = tuple(interface["shape"])
+    shape = _integers(interface["shape"])
     strides = interface.get("strides")
     pointer, readonly = interface["data"]
+    producer = interface.get("stream")
+    if producer is not None and operator.index(producer) < 1:
+        raise TypeError(f"the stream of __cuda_array_interface__ is {producer}, needed: 1 or more")
     return ArrayView(
-        pointer=pointer,
+        pointer=operator.index(pointer),
         shape=shape,
-        strides=dlpack.dense_strides(shape) if strides is None else _elements(strides, itemsize),
+        strides=dlpack.dense_strides(shape) if strides is None else _elements(_integers(strides), itemsize),
         dtype=dtype,
         itemsize=itemsize,
         device=None,
         readonly=bool(readonly),
-        producer_stream=interface.get("stream"),
+        producer_stream=None if producer is None else operator.index(producer),
         owner=array,
     )
+
+
+def _integers(values: Any) -> tuple[int, ...]:
+    return tuple(operator.index(each) for each in values)
 
 
 def _elements(strides_bytes: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -224,5 +285,12 @@ def is_array(value: Any) -> bool:
         isinstance(value, np.ndarray)
         or framework_of(kind)
         or hasattr(kind, "__dlpack__")
-        or hasattr(value, "__cuda_array_interface__")
+        or _has_cuda_array_interface(value)
     )
+
+
+def _has_cuda_array_interface(value: Any) -> bool:
+    try:
+        return hasattr(value, "__cuda_array_interface__")
+    except Exception:  # it has one; ``view`` says what it raises
+        return True

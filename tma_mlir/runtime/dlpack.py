@@ -17,6 +17,9 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 ON_HOST = (CPU,)
 ON_GPU = (CUDA, CUDA_HOST, CUDA_MANAGED)
 
+MOST_DIMENSIONS = 64
+"""As many as NumPy has. The number tells a tensor from bytes that are none."""
+
 _MAX_VERSION = (1, 1)
 _READ_ONLY = 1
 
@@ -108,7 +111,10 @@ def read(capsule: Any) -> DLTensor:
         tensor = _Tensor.from_address(_get_pointer(capsule, b"dltensor"))
     else:
         raise TypeError(f"__dlpack__ returned no fresh DLPack capsule but {capsule!r}")
-    if tensor.lanes != 1 or tensor.bits % 8:
+    if not 0 <= tensor.ndim <= MOST_DIMENSIONS or (tensor.ndim and not tensor.shape):
+        given = "" if tensor.shape else " and no shape"
+        raise TypeError(f"a DLPack tensor of {tensor.ndim} dimensions{given}; this reads 0 to {MOST_DIMENSIONS}")
+    if tensor.lanes != 1 or tensor.bits % 8 or not tensor.bits:
         raise TypeError(f"elements of {tensor.lanes} x {tensor.bits} bits are not whole bytes")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else dense_strides(shape)
@@ -139,8 +145,12 @@ def host_array(pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], d
     """A NumPy array on host memory at ``pointer`` (strides in elements, not negative), keeping ``owner`` alive."""
     if any(stride < 0 for stride in strides):
         raise TypeError("negative strides")
-    if 0 in shape or not pointer:
+    if any(extent < 0 for extent in shape):
+        raise TypeError(f"an array of shape {list(shape)}")
+    if 0 in shape:
         return np.empty(shape, dtype)
+    if not pointer:
+        raise TypeError("a null pointer. The array was freed")
     span = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
     buffer = (ctypes.c_char * (span * dtype.itemsize)).from_address(pointer)
     buffer._owner = owner  # type: ignore[attr-defined]  # NumPy keeps the buffer, the buffer keeps the owner

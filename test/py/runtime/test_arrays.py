@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tma_mlir.abi import scalars
-from tma_mlir.abi.signature import MemRefArgument
+from tma_mlir.abi.signature import KernelSignature, MemRefArgument, PointerArgument
 from tma_mlir.dtypes import DTYPES, dtype
 from tma_mlir.runtime import arrays, dlpack, view
-from tma_mlir.runtime.binding import accepts, memref_problems
+from tma_mlir.runtime.binding import accepts, convert, memref_problems
+from tma_mlir.runtime.errors import ArgumentTypeError
 
 
 class Exporter:
@@ -141,6 +142,97 @@ def test_what_is_no_array_says_so():
         view([1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"shape": (-1, 3)}, "an array of shape"),
+        ({"shape": (2.0, 3)}, "cannot be interpreted as an integer"),
+        ({"shape": "ab"}, "cannot be interpreted as an integer"),
+        ({"strides": (4,)}, "an array of shape"),
+        ({"typestr": "|V0", "strides": (4, 4)}, "cannot be read as an array: ZeroDivisionError"),
+        ({"typestr": "|O"}, "references to Python objects"),
+        ({"typestr": 5}, "the typestr of __cuda_array_interface__ is 5"),
+        ({"typestr": "nonsense"}, "nonsense"),
+        ({"data": (1 << 64, False)}, "leaves memory"),
+        ({"data": (-8, False)}, "leaves memory"),
+        ({"data": 5}, "cannot unpack"),
+        ({"data": (4096, False), "shape": (1 << 40, 1 << 40)}, "leaves memory"),
+        ({"stream": 0}, "the stream of __cuda_array_interface__ is 0"),
+        ({"mask": 1}, "a masked array"),
+    ],
+)
+def test_an_interface_that_cannot_be_is_refused(fields, text):
+    with pytest.raises(TypeError, match=text):
+        view(Interface(**fields))
+
+
+def test_an_interface_that_lacks_something_is_refused():
+    found = Interface()
+    del found.__cuda_array_interface__["typestr"]
+    with pytest.raises(TypeError, match="__cuda_array_interface__ has no typestr"):
+        view(found)
+    found.__cuda_array_interface__ = []
+    with pytest.raises(TypeError, match="is list, needed: a dictionary"):
+        view(found)
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, KeyError, StopIteration, MemoryError])
+def test_whatever_an_exporter_raises_is_a_problem_of_its_argument(kind):
+    class Broken:
+        def __dlpack_device__(self):
+            raise kind("gone")
+
+        __dlpack__ = __dlpack_device__
+
+    class Looked:
+        @property
+        def __cuda_array_interface__(self):
+            raise kind("gone")
+
+    signature = KernelSignature("k", (), (MemRefArgument(dtype("f32"), (2,), (1,)), PointerArgument()))
+    with pytest.raises(ArgumentTypeError) as error:
+        convert(signature, (Broken(), Looked()))
+    assert [f"cannot be read as an array: {kind.__name__}" in text for text in error.value.problems] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [({"ndim": -1}, "-1 dimensions"), ({"ndim": 1 << 30}, "dimensions; this reads 0 to 64"),
+     ({"shape": None}, "1 dimensions and no shape"), ({"bits": 0}, "1 x 0 bits"), ({"data": 0}, "a null pointer"),
+     ({"extent": -2}, r"shape \[-2\]"), ({"extent": 1 << 62}, "cannot be read|leaves memory"),
+     ({"device_type": 7}, "DLPack device type 7"), ({"byte_offset": (1 << 64) - 1}, "cannot be read|leaves memory")],
+)  # fmt: skip
+def test_a_capsule_that_cannot_be_is_refused(fields, text):
+    memory = (ctypes.c_float * 2)()
+    shape = (ctypes.c_int64 * 1)(fields.pop("extent", 2))
+    tensor = dlpack._Tensor(
+        data=ctypes.addressof(memory), device_type=1, ndim=1, code=2, bits=32, lanes=1,
+        shape=ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)),
+    )  # fmt: skip
+    for name, value in fields.items():
+        setattr(tensor, name, value)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    class Capsule:
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **_):
+            return new(ctypes.addressof(tensor), b"dltensor", None)
+
+    with pytest.raises(TypeError, match=text):
+        view(Capsule())
+
+
+def test_masks_and_python_objects_are_not_dropped_and_not_passed():
+    with pytest.raises(TypeError, match="a masked array: pass its data and its mask"):
+        view(np.ma.masked_array(np.zeros(3), [0, 1, 0]))
+    signature = KernelSignature("k", (), (PointerArgument(),))
+    with pytest.raises(ArgumentTypeError, match="references to Python objects"):
+        convert(signature, (np.array([object(), None]),))
+
+
 @pytest.mark.parametrize("name", list(DTYPES))
 def test_every_element_type_is_accepted_from_its_own_numpy_type(name):
     assert accepts(DTYPES[name], view(np.zeros(2, DTYPES[name].numpy)))
@@ -186,8 +278,25 @@ def test_scalar_bytes(name, value, expected):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("i8", 256), ("i8", -129), ("ui8", -1), ("i1", 2), ("i32", 1.0), ("i32", "1"), ("f32", "1"), ("f32", 1j),
-     ("i64", 1 << 64)],
+     ("i64", 1 << 64), ("f32", 10**400), ("f32", np.str_("3")),
+     ("f32", np.timedelta64(3, "s")), ("i64", np.timedelta64(3, "s"))],
 )  # fmt: skip
 def test_scalars_that_do_not_fit(name, value):
     with pytest.raises(TypeError):
         scalars.to_bytes(value, dtype(name))
+
+
+class Unwilling(float):
+    """A number that cannot be had, not even as text."""
+
+    def __float__(self):
+        raise RuntimeError("no number")
+
+    __index__ = __repr__ = __float__
+
+
+def test_numbers_without_a_text_are_refused_with_one():
+    for value in (Unwilling(), 10**5000):  # of more digits than Python writes
+        for name in ("f64", "i32"):
+            with pytest.raises(TypeError, match=f"a value of type {type(value).__name__}"):
+                scalars.to_bytes(value, dtype(name))
