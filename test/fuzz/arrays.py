@@ -102,6 +102,8 @@ def _wrong_array(wanted: Any, value: ArrayView, array: np.ndarray | None) -> str
         return "an address that does not exist"
     if value.dtype is not None and value.dtype.hasobject:
         return "an array of Python objects is taken"
+    if value.producer_stream is not None and (type(value.producer_stream) is not int or value.producer_stream < 1):
+        return "a stream that is none"
     if array is not None:
         if value.pointer != array.ctypes.data or value.shape != array.shape:
             return "another memory than the array's"
@@ -388,8 +390,8 @@ def _number(rng: random.Random) -> Any:
         True, False, None, "1", b"1", 1j, decimal.Decimal("1.5"), fractions.Fraction(1, 3), np.array(3), np.array(3.5),
         np.array([3]), np.array([1, 2]), np.str_("3"), np.bytes_(b"3"), np.void(b"abcd"), np.datetime64("2020-01-01"),
         np.timedelta64(5, "s"), np.bool_(True), np.longdouble(1.5), np.complex64(1), Number(5), Number(1 << 70),
-        Number(ValueError), Number("5"), Number(None), Number(RuntimeError), FloatNumber(2.0), [], [1], object,
-        fractions.Fraction(10**400), np.float64(1e300), np.int64(-1), np.uint64((1 << 64) - 1),
+        Number(ValueError), Number("5"), Number(None), Number(RuntimeError), 10**5000, FloatNumber(2.0), [], [1],
+        object, Raising(rng), fractions.Fraction(10**400), np.float64(1e300), np.int64(-1), np.uint64((1 << 64) - 1),
     ))  # fmt: skip
 
 

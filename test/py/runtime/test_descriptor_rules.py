@@ -8,7 +8,7 @@ from tma_mlir.abi.conditions import check_failures, violations
 from tma_mlir.layout.expr import Expr, Symbol
 from tma_mlir.plan.copy_plan import Condition
 from tma_mlir.plan.findings import Finding, Status
-from tma_mlir.plan.tensor_map import OobFill, Swizzle, TensorMap
+from tma_mlir.plan.tensor_map import Im2col, OobFill, Swizzle, TensorMap
 from tma_mlir.runtime import DescriptorError, tensor_maps
 
 GOOD = TensorMap("FLOAT16", (256, 64, 8), (512, 32768), (64, 8, 2), (1, 1, 1), Swizzle.B128)
@@ -94,3 +94,12 @@ def test_the_cache_is_bounded_and_tells_addresses_devices_and_maps_apart(fake_dr
     assert len(fake.encoded) == 4
     get(GOOD, 4096, 1)
     assert len(fake.encoded) == 5
+
+
+@pytest.mark.parametrize("rank", [1, 2, 6])
+def test_an_im2col_map_of_another_rank_is_refused(rank):
+    walk = replace(
+        GOOD, dims=(64,) * rank, strides_bytes=(1024,) * (rank - 1), box=(64, 8), element_strides=(1,) * rank,
+        im2col=Im2col((0,) * max(rank - 2, 1), (0,) * max(rank - 2, 1)),
+    )  # fmt: skip
+    assert any("im2col rank" in problem for problem in violations(walk, 4096))

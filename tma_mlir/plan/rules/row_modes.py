@@ -175,6 +175,8 @@ def im2col_conditions(
 ) -> list[Condition]:
     """What ``cuTensorMapEncodeIm2col`` demands besides the rules it shares with tiled maps."""
     rank = len(dims)
+    if im2col_rank(rank).finding.status is Status.DISPROVEN:
+        return [im2col_rank(rank)]  # there are no spatial dimensions to ask about
     found = [im2col_rank(rank), im2col_channels(box[0]), im2col_pixels(box[1])]
     if im2col.wide:
         found += [im2col_wide_supported(chip), im2col_wide_swizzle(Swizzle(swizzle))]
