@@ -205,8 +205,8 @@ def _offered(rng: random.Random, array: np.ndarray) -> Any:
     return CudaArray(rng, array)
 
 
-def hostile(rng: random.Random) -> Any:
-    """What is no array that a kernel can take, or hardly one."""
+def hostile(rng: random.Random, *, readable: bool = False) -> Any:
+    """What is no array that a kernel can take, or hardly one. ``readable``: what is one has the memory that it says."""
     make = rng.choice((
         lambda: np.array([object(), None, {}]),
         lambda: np.array(["a", "bc"]),
@@ -219,7 +219,7 @@ def hostile(rng: random.Random) -> Any:
         lambda: np.ma.masked_array(np.arange(6, dtype=np.float32).reshape(2, 3), np.eye(2, 3)),
         lambda: memoryview(bytearray(8)), lambda: bytearray(8), lambda: [1.0, 2.0], lambda: None, lambda: object(),
         lambda: np.float32, lambda: np.dtype("f4"), lambda: Raising(rng), lambda: {}, lambda: "8x8",
-        lambda: Exporter(rng, np.arange(8, dtype=np.float32), share=0.9),
+        lambda: Exporter(rng, np.arange(8, dtype=np.float32), share=0.9, readable=readable),
         lambda: CudaArray(rng, np.arange(8, dtype=np.float32), share=0.9),
     ))  # fmt: skip
     return make()
@@ -267,9 +267,10 @@ CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
 class Exporter:
-    """A DLPack exporter of ``array``; with probability ``share`` one of its fields is a lie."""
+    """A DLPack exporter of ``array``; with probability ``share`` one of its fields is a lie, but if ``readable`` none
+    that only a read of the memory would show."""
 
-    def __init__(self, rng: random.Random, array: np.ndarray, share: float = 0.5) -> None:
+    def __init__(self, rng: random.Random, array: np.ndarray, share: float = 0.5, readable: bool = False) -> None:
         self._array = array
         size = max(array.itemsize, 1)
         shape, strides = list(array.shape), [stride // size for stride in array.strides]
@@ -283,8 +284,9 @@ class Exporter:
         self._version, self._flags, self._answer = (1, rng.choice((0, 1, 7))), rng.choice((0, 0, 1)), None
         no_strides = rng.random() < 0.2
         if rng.random() < share:
-            lie = rng.choice(("data", "device", "ndim", "type", "extent", "stride", "offset", "version", "name",
-                              "answer", "place", "shape", "old"))  # fmt: skip
+            lies = ["device", "ndim", "version", "name", "answer", "place", "old"]
+            lies += [] if readable else ["data", "type", "extent", "stride", "offset"]
+            lie = rng.choice(lies)
             if lie == "data":
                 tensor.data = rng.choice((0, 1, (1 << 64) - 1, 1 << 63))
             elif lie == "device":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 from ..abi.extents import Extent, promised, promised_cluster
 from ..abi.parameters import offset_of
+from ..abi.scalars import shown
 from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ValueArgument
 from ..abi.symbols import scalars_in_descriptors
 from ..assembler import Cubin, Resources
@@ -307,7 +309,7 @@ class Kernel:
                 cluster3 = None  # the cubin says it, and saying it again must not differ
             else:
                 allow_cluster(function, cluster3[0] * cluster3[1] * cluster3[2])
-        shared = signature.dynamic_shared_bytes if shared_memory is None else shared_memory
+        shared = signature.dynamic_shared_bytes if shared_memory is None else _bytes_of_shared(shared_memory)
         allow_shared(function, signature.name, shared)
         return Shape(grid3, block3, cluster3, shared, LaunchAttributes.of(attributes))
 
@@ -368,6 +370,16 @@ class Kernel:
             f"launch of kernel {self.signature.name!r} on GPU {prepared.device}, grid {shape.grid}, block {shape.block}"
         )
         return f"{text}, launch number {self._launches}" if self._debug else text
+
+
+def _bytes_of_shared(given: Any) -> int:
+    try:
+        found = operator.index(given)
+    except TypeError:
+        raise TypeError(f"shared_memory is {shown(given)}, needed: a number of bytes") from None
+    if not 0 <= found < 1 << 31:
+        raise ValueError(f"shared_memory is {shown(given)} bytes, needed: what a block can have")
+    return found
 
 
 def _addresses(values: Sequence[Value], arguments: Sequence[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..abi.extents import Dim3
+from ..abi.scalars import shown
 from ..hardware import DESCRIPTOR_BYTES
 from . import driver
 from .module import Function
@@ -35,11 +36,21 @@ class LaunchAttributes:
     def of(value: LaunchAttributes | Mapping[str, Any] | None) -> LaunchAttributes:
         if value is None or isinstance(value, LaunchAttributes):
             return value or NO_ATTRIBUTES
+        if not isinstance(value, Mapping):
+            raise TypeError(f"attributes is {shown(value)}, needed: LaunchAttributes or a dictionary")
         known = [f.name for f in fields(LaunchAttributes)]
-        unknown = sorted(set(value) - set(known))
+        unknown = sorted(str(name) for name in value if name not in known)
         if unknown:
             raise TypeError(f"unknown launch attributes {', '.join(unknown)}; known: {', '.join(known)}")
         return LaunchAttributes(**value)
+
+    def __post_init__(self) -> None:
+        for name in ("cooperative", "programmatic"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"the launch attribute {name} is {shown(getattr(self, name))}, needed: True or False")
+        least, most = -(1 << 31), (1 << 31) - 1
+        if self.priority is not None and not (isinstance(self.priority, int) and least <= self.priority <= most):
+            raise TypeError(f"the launch attribute priority is {shown(self.priority)}, needed: an integer, or None")
 
 
 NO_ATTRIBUTES = LaunchAttributes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..abi.scalars import shown
 from . import driver
 
 LEGACY = 0
@@ -32,20 +33,29 @@ DRIVER_STREAMS = _DriverStreams()
 def handle_of(stream: Any) -> int:
     """The ``CUstream`` number of a stream: an int, or a stream of PyTorch, CuPy, cuda.core, cuda.bindings or of any
     object with ``__cuda_stream__``. Raises ``TypeError`` for anything else."""
-    if isinstance(stream, int):
-        return stream
-    protocol: Any = getattr(stream, "__cuda_stream__", None)
-    if callable(protocol):
-        answer: Any = protocol()
-        return int(answer[1])
-    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba and older cuda.core
-        if hasattr(stream, name):
-            return int(getattr(stream, name))
-    if type(stream).__name__ == "CUstream":
-        return int(stream)
+    handle = stream if isinstance(stream, int) else _handle_in(stream)
+    if handle >> 64:
+        raise TypeError(f"{shown(handle)} is not the handle of a stream: it is an address")
+    return handle
+
+
+def _handle_in(stream: Any) -> int:
+    name = type(stream).__qualname__
+    try:
+        protocol: Any = getattr(stream, "__cuda_stream__", None)
+        if callable(protocol):
+            answer: Any = protocol()
+            return int(answer[1])
+        for each in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba and older cuda.core
+            if hasattr(stream, each):
+                return int(getattr(stream, each))
+        if name == "CUstream":
+            return int(stream)
+    except Exception as error:  # a stream may be of anybody's class
+        raise TypeError(f"{name} cannot be read as a stream: {type(error).__name__}: {error}") from error
     raise TypeError(
-        f"{type(stream).__qualname__} is not a stream: needed: an int, an object with __cuda_stream__, or a stream of "
-        "PyTorch, CuPy or cuda-python"
+        f"{name} is not a stream: needed: an int, an object with __cuda_stream__, or a stream of PyTorch, CuPy or "
+        "cuda-python"
     )
 
 

@@ -227,7 +227,7 @@ def test_a_capsule_that_cannot_be_is_refused(fields, text):
 
 def test_masks_and_python_objects_are_not_dropped_and_not_passed():
     with pytest.raises(TypeError, match="a masked array: pass its data and its mask"):
-        view(np.ma.masked_array(np.zeros(3), [0, 1, 0]))
+        view(np.ma.masked_array(np.zeros(3), mask=np.eye(3, dtype=bool)[1]))
     signature = KernelSignature("k", (), (PointerArgument(),))
     with pytest.raises(ArgumentTypeError, match="references to Python objects"):
         convert(signature, (np.array([object(), None]),))

@@ -371,3 +371,48 @@ def test_many_threads_launch_one_kernel(fake_driver):
     for launch in fake.launches:
         assert launch.parameters[0][:8] == launch.parameters[1]  # descriptor and pointer of the same array
     assert {struct.unpack("<Q", launch.parameters[1])[0] for launch in fake.launches} == set(map(address, arrays))
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "text"),
+    [
+        ({"grid": 1 << 31}, ValueError, r"grid is \(2147483648, 1, 1\), needed: at most \(2147483647, 65535, 65535\)"),
+        ({"grid": (1, 65536)}, ValueError, "grid is"),
+        ({"grid": 10**5000}, ValueError, "grid is a value of type tuple, needed: at most"),
+        ({"grid": np.zeros(2, int)}, TypeError, "needed: one to three integers"),
+        ({"cluster": 17}, ValueError, "cluster is"),
+        ({"cluster": (4, 4, 2)}, ValueError, "has 32 blocks, needed: at most 16"),
+        ({"shared_memory": -1}, ValueError, "shared_memory is -1 bytes"),
+        ({"shared_memory": 1 << 40}, ValueError, "shared_memory is"),
+        ({"shared_memory": "x"}, TypeError, "shared_memory is 'x', needed: a number of bytes"),
+        ({"stream": -1}, TypeError, "-1 is not the handle of a stream"),
+        ({"stream": 1 << 64}, TypeError, "is not the handle of a stream"),
+        ({"attributes": 5}, TypeError, "attributes is 5, needed: LaunchAttributes or a dictionary"),
+        ({"attributes": {1: 2}}, TypeError, "unknown launch attributes 1"),
+        ({"attributes": {"priority": "high"}}, TypeError, "priority is 'high', needed: an integer"),
+        ({"attributes": {"cooperative": "yes"}}, TypeError, "cooperative is 'yes', needed: True or False"),
+    ],
+)
+def test_numbers_that_no_gpu_takes_do_not_reach_the_driver(fake_driver, options, kind, text):
+    fake = fake_driver()
+    with pytest.raises(kind, match=text):
+        Kernel(b"cubin", signature()).launch(**{"grid": 1, "block": None, **options})
+    assert fake.launches == []
+
+
+@pytest.mark.parametrize("block", [1025, (32, 33), (1, 1, 65)])
+def test_blocks_that_no_gpu_takes_do_not_reach_the_driver(fake_driver, block):
+    fake_driver()
+    with pytest.raises(ValueError, match="block"):
+        Kernel(b"cubin", signature(block=None)).launch(1, block)
+
+
+def test_a_stream_that_raises_is_not_a_stream(fake_driver):
+    class Broken:
+        @property
+        def ptr(self):
+            raise RuntimeError("destroyed")
+
+    fake_driver()
+    with pytest.raises(TypeError, match="Broken cannot be read as a stream: RuntimeError: destroyed"):
+        Kernel(b"cubin", signature()).launch(1, None, stream=Broken())
