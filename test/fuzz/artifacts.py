@@ -1,4 +1,4 @@
-"""Saved kernels and cache entries that are damaged: the kernel comes back, or one ``ValueError`` (from a cache: a miss).
+"""Saved kernels and cache entries that are damaged: it comes back, or there is one ``ValueError`` (of a cache: a miss).
 
 Bytes are flipped, cut, repeated and spliced; and entries of the archive are changed, with their check sums put right:
 fields of the recipe get other values, vanish or are doubled.

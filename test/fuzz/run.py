@@ -1,9 +1,9 @@
 """Runs a fuzzer on many seeds: ``python test/fuzz/run.py planner --seeds 0:1000000 --workers 16``.
 
 A fuzzer is a module of this folder with ``cases(seed)``, which makes an input, and ``check(input)``, which gives None
-or a ``Failure``. Workers are forked and run many cases each. The seed of the case under way lies in shared memory, so that
-a death by a signal or an exit, or a case that takes longer than ``--limit``, is that case's failure; the worker is then
-replaced. Prints counts by kind and examples; with ``--out`` writes them to NAME.json there. Exit code 1 if
+or a ``Failure``. Workers are forked and run many cases each. The seed of the case under way lies in shared memory, so
+that a death by a signal or an exit, or a case that takes longer than ``--limit``, is that case's failure; the worker
+is then replaced. Prints counts by kind and examples; with ``--out`` writes them to NAME.json there. Exit code 1 if
 anything was found.
 """
 
