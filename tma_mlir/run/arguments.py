@@ -13,14 +13,17 @@ from ..abi import scalars
 from ..abi import values as by_value
 from ..abi.arguments import describe, shape_problems
 from ..abi.parameters import offset_of
-from ..abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
+from ..abi.signature import Argument, KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from ..abi.values import leaves, nested
 from ..dtypes import DTYPES, DType
-from .array_files import check_memory, load_array, typed
+from .array_files import check_memory, load_array, part_of, typed
 from .array_spec import KINDS, ArgumentError, ArraySpec, read_spec
 
 Value = np.ndarray | int | float | tuple[Any, ...]
 """An argument: numbers of a vector or struct are tuples."""
+
+MOST_DIMENSIONS = 32
+"""Of an array, in every version of NumPy."""
 
 GAP = 0xA5
 """Byte between the elements of arrays with gaps."""
@@ -36,18 +39,20 @@ def make_arguments(signature: KernelSignature, given: Mapping[int, str]) -> list
         raise ArgumentError(
             f"--arg {unknown[0]}: kernel @{signature.name} takes {len(signature.arguments)} arguments, numbered from 0"
         )
-    values: list[Value] = []
-    for index, argument in enumerate(signature.arguments):
-        text = given.get(index)
-        if isinstance(argument, ScalarArgument):
-            values.append(_scalar(index, argument, text))
-        elif isinstance(argument, PointerArgument):
-            values.append(_memory(index, text))
-        elif isinstance(argument, ValueArgument):
-            values.append(_value(index, argument, text))
-        else:
-            values.append(_array(index, argument, text or f"random:{index}"))
-    return values
+    return [_made(index, argument, given.get(index)) for index, argument in enumerate(signature.arguments)]
+
+
+def _made(index: int, argument: Argument, text: str | None) -> Value:
+    if isinstance(argument, ScalarArgument):
+        return _scalar(index, argument, text)
+    if isinstance(argument, ValueArgument):
+        return _value(index, argument, text)
+    try:
+        if isinstance(argument, PointerArgument):
+            return _memory(index, text)
+        return _array(index, argument, text or f"random:{index}")
+    except (MemoryError, OverflowError) as error:
+        raise ArgumentError(f"--arg {index}={text}: the array does not fit into memory: {error}") from None
 
 
 def _scalar(index: int, argument: ScalarArgument, text: str | None) -> int | float:
@@ -117,6 +122,11 @@ def _memory(index: int, text: str | None) -> np.ndarray | int:
     if text == "0":
         return 0
     spec = read_spec(f"--arg {index}", text, ())
+    if spec.window is not None:
+        raise ArgumentError(
+            f"--arg {index}={text}: argument {index} is a pointer, which points to all of a file. Save the part by "
+            "itself"
+        )
     if spec.file:
         return load_array(f"--arg {index}", spec).copy()
     extents, _, name = spec.shape.rpartition("x")
@@ -146,14 +156,9 @@ def _array(index: int, argument: MemRefArgument, text: str) -> np.ndarray:
 
 def _window(index: int, argument: MemRefArgument, spec: ArraySpec, array: np.ndarray, pitch: int | None) -> np.ndarray:
     """A part of a file's array, in the memory of all of it."""
-    assert spec.window is not None
     rank = array.ndim
     whole = MemRefArgument(argument.dtype, (None,) * rank, (None,) * rank, argument.offset)
-    try:
-        part = in_memory(index, whole, array, pitch)[spec.window]
-    except IndexError as error:
-        raise ArgumentError(f"--arg {index}={spec.text}: {error} (the file has shape {list(array.shape)})") from None
-    part = np.asarray(part)
+    part = part_of(f"--arg {index}", spec, in_memory(index, whole, array, pitch))
     _check_shape(index, spec, argument, part.shape)
     strides = [stride // part.itemsize for stride in part.strides]
     if problems := shape_problems(argument, part.shape, strides):
@@ -163,6 +168,8 @@ def _window(index: int, argument: MemRefArgument, spec: ArraySpec, array: np.nda
 
 def _generated(index: int, spec: ArraySpec, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     count = math.prod(shape)
+    if count * dtype.numpy.itemsize >> 63 or len(shape) > MOST_DIMENSIONS:
+        raise ArgumentError(f"--arg {index}={spec.text}: there is no array of shape {list(shape)}. Write a smaller one")
     check_memory(f"--arg {index}", spec, count, dtype.numpy.itemsize)
     name, _, seed = spec.kind.partition(":")
     if name == "zeros":

@@ -29,12 +29,12 @@ def load_array(flag: str, spec: ArraySpec) -> np.ndarray:
         raise
     except OSError as error:
         raise ArgumentError(f"{flag}={spec.text}: cannot open {spec.file!r}: {error.strerror or error}") from None
-    except MemoryError as error:
-        raise ArgumentError(f"{flag}={spec.text}: {error}. Use a smaller array") from None
-    except (ValueError, SyntaxError, EOFError, struct.error, KeyError, TypeError) as error:
+    except _UNREADABLE as error:
         raise ArgumentError(
             f"{flag}={spec.text}: {spec.file!r} is not a .npy file that can be read ({error}). Write it with numpy.save"
         ) from None
+    if not array.itemsize:
+        raise ArgumentError(f"{flag}={spec.text}: holds {array.dtype}, elements without bytes")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
@@ -48,6 +48,21 @@ def check_memory(flag: str, spec: ArraySpec, count: int, element_bytes: int) -> 
             f"{there / 2**30:.0f} GiB. Use a smaller array"
         )
 
+
+def part_of(flag: str, spec: ArraySpec, array: np.ndarray) -> np.ndarray:
+    """The part of ``array``, which is what the file holds, that ``spec`` names. Raises ``ArgumentError``."""
+    if spec.window is None:
+        return array
+    try:
+        return np.asarray(array[spec.window])
+    except IndexError as error:
+        raise ArgumentError(f"{flag}={spec.text}: {error} (the file has shape {list(array.shape)})") from None
+
+
+_UNREADABLE = (
+    ValueError, SyntaxError, EOFError, struct.error, KeyError, TypeError, OverflowError, MemoryError, RecursionError
+)  # fmt: skip
+"""What Python and NumPy raise for headers of other content, nesting or size."""
 
 _NO_NUMPY_FLOAT = re.compile(r"[<|=]f1")
 """What ``numpy.save`` writes as the type of some 8-bit floats of ml_dtypes, and ``numpy.load`` refuses."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..abi.signature import KernelSignature, MemRefArgument
 from .arguments import Value
-from .array_files import load_array, typed
+from .array_files import load_array, part_of, typed
 from .array_spec import ArgumentError, ArraySpec, read_spec
 from .execute import Mismatch
 
@@ -61,11 +61,7 @@ def _read(index: int, text: str, signature: KernelSignature, values: list[Value]
         array = typed(flag, spec, array, index, argument.dtype)
     elif array.dtype != value.dtype:
         raise ArgumentError(f"{flag}={text}: holds {array.dtype}, argument {index} has {value.dtype}")
-    if spec.window is not None:
-        try:
-            array = np.asarray(array[spec.window])
-        except IndexError as error:
-            raise ArgumentError(f"{flag}={text}: {error} (the file has shape {list(array.shape)})") from None
+    array = part_of(flag, spec, array)
     if array.shape != value.shape:
         raise ArgumentError(f"{flag}={text}: has shape {list(array.shape)}, argument {index} has {list(value.shape)}")
     rtol, atol = (_tolerance(flag, spec, name) for name in ("rtol", "atol"))

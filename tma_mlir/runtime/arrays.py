@@ -131,6 +131,8 @@ def of_numpy(array: np.ndarray, *, owner: Any = None, readonly: bool = False) ->
         raise TypeError(_MASKED)
     if array.dtype.hasobject:
         raise TypeError(f"elements are {array.dtype}: references to Python objects mean nothing to a kernel")
+    if not array.itemsize:
+        raise TypeError(f"elements are {array.dtype}, which have no bytes")
     return ArrayView(
         pointer=array.__array_interface__["data"][0],
         shape=array.shape,

@@ -9,6 +9,7 @@ from tma_mlir.dtypes import dtype
 from tma_mlir.run.arguments import make_arguments
 from tma_mlir.run.array_spec import ArgumentError
 from tma_mlir.run.execute import compare
+from tma_mlir.run.expected import read_expectations
 from tma_mlir.run.reference import copy_arguments
 
 SIGNATURE = KernelSignature(
@@ -173,3 +174,39 @@ def test_a_float_takes_its_range_and_infinity_by_name(name, good, bad):
     for text in (bad, f"-{bad}"):
         with pytest.raises(ArgumentError, match=rf"--arg 0={text}: .* does not fit {name}"):
             make_arguments(signature, {0: text})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[]", b"5", b"{'descr': '<f1', 'fortran_order': False, 'shape': 'x'}", b"(" * 60000,
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (True, 4), }",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }",
+    ],
+)  # fmt: skip
+def test_headers_of_other_content_are_not_a_file(tmp_path, content):
+    path = tmp_path / "a.npy"
+    path.write_bytes(b"\x93NUMPY\x02\x00" + len(content).to_bytes(4, "little") + content + bytes(64))
+    with pytest.raises(ArgumentError, match=r"is not a \.npy file that can be read"):
+        make_arguments(SIGNATURE, {0: str(path), **REST})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("zeros@99999999999x8", "and this machine has"), ("zeros@9223372036854775807x8", "there is no array of shape"),
+     ("iota@99999999999999999999x8", "there is no array of shape")],
+)  # fmt: skip
+def test_arrays_that_no_memory_holds_are_refused(text, message):
+    with pytest.raises(ArgumentError, match=message):
+        make_arguments(SIGNATURE, {0: "zeros", 1: text, 2: "7"})
+
+
+def test_a_part_of_a_file_is_not_dropped(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros(8, np.float32))
+    with pytest.raises(ArgumentError, match=r"a pointer, which points to all of a file\. Save the part by itself"):
+        make_arguments(KernelSignature("k", (), (PointerArgument(),)), {0: f"{path}[0:2]"})
+    signature = KernelSignature("k", (), (MemRefArgument(dtype("f32"), (8,), (1,)),))
+    values = make_arguments(signature, {})
+    with pytest.raises(ArgumentError, match=r"too many indices.*\(the file has shape \[8\]\)"):
+        read_expectations({0: f"{path}[0,0,0]"}, signature, values)
