@@ -44,7 +44,7 @@ class Case:
 
 def cases(seed: int) -> Case:
     rng = random.Random(seed)
-    files = tuple((f"f{i}.npy", _array_file(rng)) for i in range(rng.choice((0, 1, 1, 2))))
+    files = tuple((f"f{i}.npy", array_file(rng)) for i in range(rng.choice((0, 1, 1, 2))))
     source = rng.choice([f"EXAMPLES/{name}.mlir" for name in EXAMPLES] + ["FOLDER/k.mlir"] * 3)
     if rng.random() < 0.04:
         source = rng.choice(
@@ -125,7 +125,8 @@ _NOISE = (
 )  # fmt: skip
 
 
-def _value(rng: random.Random) -> str:
+def value_text(rng: random.Random) -> str:
+    """What may stand behind ``--arg I=``."""
     file = rng.choice(("FOLDER/f0.npy", "FOLDER/f0.npy", "FOLDER/f1.npy"))
     kind = rng.random()
     if kind < 0.3:
@@ -143,7 +144,8 @@ def _value(rng: random.Random) -> str:
                             "@4x",
                             "@4xx8", "@99999999999x99999999999", "@4x8xnone", "@xf32", "@4x8xi4", "@²x8", "@4 x 8",
                             "@1_0x8",
-                            "@0xf32", "@99999999999999999999xf32", "@1" + "x1" * 70,
+                            "@0xf32", "@99999999999x99999999999xf32", "@4x99999999999", "@99999999999", "@8",
+                            "@9999999999xi8", "@99999999999999999999xf32", "@1" + "x1" * 70,
                             "@1" + "x1" * 70 + "xf32"))  # fmt: skip
         return name + shape + rng.choice(("", "", ":pitch=64", ":pitch=48", ":pitch=3", ":nonsense=1"))
     return rng.choice(("0", "1", "-1", "1.5", "nan", "inf", "1e400", "0x10", "0b1", "1_000", "true", "False", "1,2",
@@ -158,7 +160,7 @@ def _run(rng: random.Random) -> list[str]:
     if rng.random() < 0.6:  # all that the kernel of everything needs
         given = {0: "1", 1: "2", 2: "3", 3: "zeros@8xf32", 4: "1,2", 5: "iota@4x8", 7: "1"}
     for index in rng.sample(range(8), rng.choice((0, 1, 1, 2, 4))):
-        given[index] = _value(rng)
+        given[index] = value_text(rng)
     made = ["--device=sim", *(f"--arg={index}={value}" for index, value in given.items())]
     for flag in ("--grid", "--block", "--cluster"):
         if rng.random() < 0.25:
@@ -198,7 +200,7 @@ def _explain(rng: random.Random) -> list[str]:
     )
 
 
-def _array_file(rng: random.Random) -> bytes:
+def array_file(rng: random.Random) -> bytes:
     """A ``.npy`` file, one in two with something wrong."""
     kinds = (
         "f2",
