@@ -33,8 +33,9 @@ def compile(source: Source, chip: str = "native", *, kernel: str | None = None, 
     ``source``: MLIR text, the path of a file of text or bytecode (a ``Path``, or a string that ends in ``.mlir``), or a
     module. ``chip``: ``sm_90a``, or ``native`` for the current GPU's. ``kernel``: which one, if there are several.
     ``options``: those of ``compile_all``. Raises ``CompileError`` with located messages, ``AssemblerError``,
-    ``NoDevice`` for ``native`` without a GPU, ``OSError`` for a file that cannot be read, ``ValueError`` for an unknown
-    chip, or when it is open which kernel is meant.
+    ``NoDevice`` for ``native`` without a GPU, ``OSError`` for a file that cannot be read, ``TypeError`` for other
+    sources and chips, ``ValueError`` for an unknown chip, an erased operation, or when it is open which kernel is
+    meant.
     """
     kernels = compile_all(source, chip, **options)
     names = ", ".join(kernels)
@@ -69,6 +70,7 @@ def compile_all(
     seconds after which the child is ended, None for never.
     """
     text, name = _program(source)
+    _check_options(chip, opt_level, assembler, assembler_options)
     if chip == "native":
         chip = driver.native_chip()
     known_chip(chip)  # an unknown one is refused before anything is looked up
@@ -94,6 +96,16 @@ def compile_all(
     return kernels
 
 
+def _check_options(chip: Any, opt_level: Any, assembler: Any, assembler_options: Any) -> None:
+    for name, value in (("chip", chip), ("assembler", assembler)):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} is a text, not {type(value).__qualname__}")
+    if not isinstance(assembler_options, list | tuple) or not all(isinstance(each, str) for each in assembler_options):
+        raise TypeError("assembler_options is a list or a tuple of texts, as ['-lineinfo']")
+    if opt_level not in range(4):
+        raise ValueError("opt_level is 0, 1, 2 or 3")
+
+
 def _callers_level() -> int:
     """The ``stacklevel`` of a warning in the function that calls this, for the place outside of this package."""
     package, level = str(Path(__file__).parent) + os.sep, 1
@@ -114,11 +126,14 @@ def _program(source: Source) -> tuple[str | bytes, str]:
             raise CompileError([error.diagnostic]) from None
     if isinstance(source, str):
         return source, "-"
-    operation = getattr(source, "operation", source)
-    if not hasattr(operation, "get_asm"):
-        raise TypeError(f"{type(source).__qualname__} is not a source: needed: MLIR text, a path or an MLIR module")
-    # The compiler has its own context; locations go with the text.
-    return operation.get_asm(enable_debug_info=True), "-"
+    try:
+        operation: Any = getattr(source, "operation", source)
+        if not hasattr(operation, "get_asm"):
+            raise TypeError(f"{type(source).__qualname__} is not a source: needed: MLIR text, a path or an MLIR module")
+        # The compiler has its own context; locations go with the text.
+        return operation.get_asm(enable_debug_info=True), "-"
+    except RuntimeError as error:  # what MLIR's bindings say of an operation that was erased
+        raise ValueError(f"the source cannot be read: {error}") from None
 
 
 @cache

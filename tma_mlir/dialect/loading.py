@@ -41,8 +41,10 @@ def load(context: ir.Context) -> None:
     """Registers the tile dialect in ``context``; does nothing where it is there already.
 
     Call it right after ``ir.Context()``, before anything that mentions the dialect is parsed, and never from inside a
-    running pass: MLIR 22 aborts when IRDL is loaded twice or late.
+    running pass: MLIR 22 aborts when IRDL is loaded twice or late. ``TypeError`` for anything but a context.
     """
+    if not isinstance(context, ir.Context):
+        raise TypeError(f"a {type(context).__qualname__} is not an MLIR context")
     if is_loaded(context):
         return
     _register_views()

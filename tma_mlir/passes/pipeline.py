@@ -64,6 +64,7 @@ class ParsedPipeline:
         """Run on ``op``, as ``run_pipeline``."""
         from mlir.passmanager import PassManager
 
+        op = _operation(op)
         if self.anchor not in (op.name, "any"):
             raise PipelineError(f"the pipeline runs on '{self.anchor}', but this is '{op.name}'", self.text, 1)
         with op.context:
@@ -82,12 +83,14 @@ def parse_pipeline(text: str) -> ParsedPipeline:
 
     Names of MLIR's own passes are checked when the pipeline is added to a pass manager.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"a pipeline is a text, as builtin.module(cse), not {type(text).__qualname__}")
     tree = parse_anchored(text)
     return ParsedPipeline(tree.anchor, tuple(_bind(tree.elements, tree.anchor, text, ())), text)
 
 
 def run_pipeline(
-    op: ir.Operation,
+    op: ir.Operation | ir.OpView | ir.Module,
     pipeline: str | ParsedPipeline,
     verify: bool = True,
     instrumentation: Sequence[Instrumentation] = (),
@@ -95,10 +98,25 @@ def run_pipeline(
     """Run a pipeline on ``op``, which must be its anchor.
 
     With ``instrumentation`` every pass has a pass manager of its own. Raises ``MLIRError`` when a pass fails (with the
-    errors, unless ``diagnostics.collecting`` has them), ``PipelineError`` for wrong text, ``PassCrash`` for a bug.
+    errors, unless ``diagnostics.collecting`` has them), ``PipelineError`` for wrong text, ``PassCrash`` for a bug,
+    ``TypeError`` for anything but an operation, ``ValueError`` for one that was erased.
     """
-    parsed = parse_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+    parsed = pipeline if isinstance(pipeline, ParsedPipeline) else parse_pipeline(pipeline)
     parsed.run(op, verify, instrumentation)
+
+
+def _operation(given: Any) -> ir.Operation:
+    """The operation of a module, a view or an operation that still exists."""
+    from mlir import ir
+
+    if not isinstance(given, ir.Operation | ir.OpView | ir.Module):
+        raise TypeError(f"a pipeline runs on an operation or a module, not on {type(given).__qualname__}")
+    try:
+        op = given.operation
+        op.name  # noqa: B018  (asks whether it exists)
+    except RuntimeError as error:
+        raise ValueError(f"a pipeline cannot run: {error}") from None
+    return op
 
 
 class PassCrash(RuntimeError):

@@ -51,6 +51,9 @@ class Nest:
 
 Element: TypeAlias = "PassCall | Nest"
 
+MOST_NESTED = 100
+"""Anchors inside each other; no IR has so many levels of operations that passes run on."""
+
 _NAME = re.compile(r"[\w.$-]+")
 _SPACE = re.compile(r"\s*")
 
@@ -66,10 +69,20 @@ def parse_anchored(text: str) -> Nest:
 
 def parse_elements(text: str) -> tuple[Element, ...]:
     """The trees of a row of passes without an anchor around it (the empty row included)."""
+    _check_depth(text)
     elements, end = _elements(text, 0)
     if end < len(text):
         raise PipelineError("this ')' closes nothing", text, end + 1)
     return elements
+
+
+def _check_depth(text: str) -> None:
+    """Text and tree are read by functions that call themselves for what is nested."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth > MOST_NESTED:
+            raise PipelineError(f"more than {MOST_NESTED} anchors inside each other", text, at + 1)
 
 
 def _elements(text: str, at: int) -> tuple[tuple[Element, ...], int]:

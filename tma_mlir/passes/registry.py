@@ -91,11 +91,30 @@ _FLAG = re.compile(r"[a-z][a-z0-9-]*")
 
 
 def register(*entries: Pass | Pipeline) -> None:
-    """Make passes of another package known under their arguments. ``ValueError`` if the name is taken."""
+    """Make passes of another package known under their arguments.
+
+    ``ValueError`` if the name is taken or cannot be a flag, ``TypeError`` for anything but a pass or a pipeline.
+    """
     for entry in entries:
+        _check_entry(entry)
         if find(entry.argument) not in (None, entry):
             raise ValueError(f"a pass or pipeline named '{entry.argument}' exists already")
         _registered[entry.argument] = entry
+
+
+def _check_entry(entry: Any) -> None:
+    if not isinstance(entry, Pass | Pipeline):
+        raise TypeError(f"a {type(entry).__qualname__} is not a Pass or a Pipeline")
+    if not isinstance(entry.argument, str) or not isinstance(entry.anchor, str):
+        raise TypeError("the argument and the anchor of a pass are text")
+    if not _FLAG.fullmatch(entry.argument):
+        raise ValueError(f"{entry.argument!r} cannot be a flag: a small letter, then small letters, digits and -")
+    if not callable(entry.run if isinstance(entry, Pass) else entry.build):
+        raise TypeError(
+            f"'{entry.argument}' needs a function that {'runs' if isinstance(entry, Pass) else 'builds'} it"
+        )
+    if not isinstance(entry.options, tuple) or not all(isinstance(each, Option) for each in entry.options):
+        raise TypeError(f"the options of '{entry.argument}' are a tuple of Option")
 
 
 def find(argument: str) -> Pass | Pipeline | None:
