@@ -13,7 +13,10 @@ INSTALLED := pyproject.toml $(LOCK) setup.py tma_mlir/runtime/native_build.py tm
 WORKERS ?= auto
 PYTEST_FLAGS ?=
 
-.PHONY: demo test matrix lint audit lock sbom bench clean
+FUZZERS ?= planner arrays specs driver launches commands misuse threads artifacts
+FUZZ_FLAGS ?= --seeds 0:1000000 --seconds 60
+
+.PHONY: demo test matrix lint audit lock sbom bench fuzz clean
 
 demo: $(READY)
 	$(BIN)/tma-run examples/copy_8x256.mlir
@@ -46,6 +49,11 @@ sbom: $(READY)
 	$(BIN)/python -m pip install --quiet cyclonedx-bom
 	mkdir -p build
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o build/sbom.json $(BIN)/python
+
+# A minute of each, without a GPU: CONTRIBUTING.md. All run, whatever one of them finds.
+fuzz: export TMA_FUZZ_DRIVER ?= fake
+fuzz: $(READY)
+	failed=0; for each in $(FUZZERS); do $(BIN)/python test/fuzz/run.py $$each $(FUZZ_FLAGS) || failed=1; done; exit $$failed
 
 bench: $(READY)
 	$(BIN)/python bench/compile_time.py

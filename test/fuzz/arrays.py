@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from failure import Failure, of_exception
 
+from failure import Failure, of_exception
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from tma_mlir.dtypes import DTYPES, DType
 from tma_mlir.runtime.arrays import ArrayView

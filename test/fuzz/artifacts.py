@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from failure import Failure, of_exception
-
 from tma_mlir.compiled_kernel import CompiledKernel
 from tma_mlir.runtime import Kernel
 from tma_mlir.runtime.disk_cache import DiskCache

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+
 from failure import Failure, of_exception
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,6 @@ from functools import cache
 
 import fake_encoder
 from failure import Failure, of_exception
-
 from tma_mlir.abi.conditions import violations
 from tma_mlir.dtypes import DRIVER_BYTES
 from tma_mlir.layout import Swizzle

@@ -16,10 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import arrays
 import numpy as np
-from failure import Failure, of_exception
 
+import arrays
+from failure import Failure, of_exception
 from tma_mlir.abi.parameters import parameter_sizes
 from tma_mlir.compiled_kernel import CompiledKernel
 from tma_mlir.runtime import RuntimeFault, driver, tensor_maps

@@ -18,7 +18,6 @@ from typing import Any
 
 import copy_model
 from failure import Failure, of_exception
-
 from tma_mlir.chips import CHIPS
 from tma_mlir.codec import from_data, to_data
 from tma_mlir.dtypes import DTYPES, dtype

@@ -59,8 +59,8 @@ class Found:
             examples.append((seed, detail))
 
 
-def start(fuzzer: Any, seeds: range, memory_bytes: int) -> Worker:
-    """Forks a worker for ``seeds``."""
+def start(fuzzer: Any, seeds: range, memory_bytes: int, until: float) -> Worker:
+    """Forks a worker for ``seeds``, which begins no case after ``until``."""
     now = mmap.mmap(-1, NOW.size)
     NOW.pack_into(now, 0, seeds.start, time.monotonic())
     read, write = os.pipe()
@@ -72,13 +72,13 @@ def start(fuzzer: Any, seeds: range, memory_bytes: int) -> Worker:
     code = 1
     try:
         os.close(read)
-        _work(fuzzer, seeds, write, now, memory_bytes)
+        _work(fuzzer, seeds, write, now, memory_bytes, until)
         code = 0
     finally:
         os._exit(code)
 
 
-def _work(fuzzer: Any, seeds: range, write: int, now: mmap.mmap, memory_bytes: int) -> None:
+def _work(fuzzer: Any, seeds: range, write: int, now: mmap.mmap, memory_bytes: int, until: float) -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -89,6 +89,8 @@ def _work(fuzzer: Any, seeds: range, write: int, now: mmap.mmap, memory_bytes: i
     os.dup2(silent, 2)
     with os.fdopen(write, "w") as output:
         for seed in seeds:
+            if time.monotonic() > until:
+                return
             NOW.pack_into(now, 0, seed, time.monotonic())
             failure = fuzzer.check(fuzzer.cases(seed))
             output.write(json.dumps([seed, failure and [failure.kind, failure.detail[:20000]]]) + "\n")
@@ -126,24 +128,24 @@ def finish(worker: Worker, found: Found, late: bool) -> range:
 
 def run(name: str, seeds: range, workers: int = 1, seconds: float = 0.0, limit: float = 60.0, memory: int = 0) -> Found:
     """``seeds`` of the fuzzer ``name``, for at most ``seconds`` (0: all). A case may take ``limit`` seconds."""
-    fuzzer, found, began = importlib.import_module(name), Found(), time.monotonic()
+    fuzzer, found = importlib.import_module(name), Found()
+    until = time.monotonic() + (seconds or float("inf"))
     waiting = _chunks(seeds)
     left: list[range] = []
     running: list[Worker] = []
     while True:
-        in_time = not seconds or time.monotonic() - began < seconds
-        while len(running) < workers and in_time:
+        while len(running) < workers and time.monotonic() < until:
             chunk = left.pop() if left else next(waiting, None)
             if chunk is None:
                 break
-            running.append(start(fuzzer, chunk, memory))
+            running.append(start(fuzzer, chunk, memory, until))
         if not running:
             return found
         ready = select.select([worker.output for worker in running], [], [], 0.2)[0]
         for worker in list(running):
             alive = worker.output not in ready or read(worker, found)
             late = alive and time.monotonic() - NOW.unpack_from(worker.now)[1] > limit
-            if late or (alive and seconds and time.monotonic() - began > seconds + limit):
+            if late:
                 os.kill(worker.process, 9)
             if late or not alive:
                 while late and read(worker, found):

@@ -10,10 +10,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import commands
 import numpy as np
-from failure import Failure, of_exception
 
+import commands
+from failure import Failure, of_exception
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, PointerArgument, ScalarArgument, ValueArgument
 from tma_mlir.dtypes import DTYPES
 from tma_mlir.run.arguments import make_arguments
