@@ -216,7 +216,7 @@ def hostile(rng: random.Random, *, readable: bool = False) -> Any:
         lambda: np.zeros(3, ">f4"),
         lambda: np.zeros(3, np.longdouble),
         lambda: np.zeros((2, 2), complex),
-        lambda: np.ma.masked_array(np.arange(6, dtype=np.float32).reshape(2, 3), np.eye(2, 3)),
+        lambda: np.ma.masked_array(np.arange(6, dtype=np.float32).reshape(2, 3), mask=np.eye(2, 3, dtype=bool)),
         lambda: memoryview(bytearray(8)), lambda: bytearray(8), lambda: [1.0, 2.0], lambda: None, lambda: object(),
         lambda: np.float32, lambda: np.dtype("f4"), lambda: Raising(rng), lambda: {}, lambda: "8x8",
         lambda: Exporter(rng, np.arange(8, dtype=np.float32), share=0.9, readable=readable),

@@ -262,7 +262,7 @@ def holds(condition: Any, values: Mapping[str, int]) -> bool:
     return value % condition.divisor == 0 and (low is None or value >= low) and (high is None or value <= high)
 
 
-def by_bytes(place: np.ndarray, bits: int) -> np.ndarray:
+def by_bytes(place: Any, bits: int) -> np.ndarray:
     """The bytes of elements of whole bytes, from their first bits; ``FILL`` stays."""
     size = bits // 8
     return np.where(place[:, None] == FILL, FILL, place[:, None] // 8 + np.arange(size)).ravel()

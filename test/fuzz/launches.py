@@ -119,7 +119,7 @@ def _wrong_launch(fake: Any) -> str:
         if not 0 <= int(each.stream) < 1 << 64:
             return "a stream that is none is launched on"
         for attribute in each.attributes:
-            cluster = getattr(attribute.value, "clusterDim", None)
+            cluster: Any = getattr(attribute.value, "clusterDim", None)
             if hasattr(cluster, "x") and not 1 <= cluster.x * cluster.y * cluster.z <= 16:
                 return "a cluster that no GPU takes is launched"
     return ""

@@ -165,7 +165,8 @@ def _run(rng: random.Random) -> Failure | None:
     op = rng.choice((_module(rng).operation, _module(rng), _operation(rng), _dead_operation(rng), anything(rng)))
     text = rng.choice((PIPELINE, PIPELINE, "any(cse)", "gpu.func(cse)", "builtin.module(nonsense)", anything(rng)))
     if rng.random() < 0.3:
-        tma_mlir.run_pipeline(op, text, rng.choice((True, False, None, "x")), rng.choice(((), None)))
+        options: Any = (rng.choice((True, False, None, "x")), rng.choice(((), None)))
+        tma_mlir.run_pipeline(op, text, *options)
     else:
         tma_mlir.run_pipeline(op, text)
     return None
@@ -218,7 +219,7 @@ def _in_a_pass(rng: random.Random) -> Failure | None:
 def _register(rng: random.Random) -> Failure | None:
     import tma_mlir
 
-    made = rng.choice((tma_mlir.Pass, tma_mlir.Pipeline, tma_mlir.Option))
+    made: Any = rng.choice((tma_mlir.Pass, tma_mlir.Pipeline, tma_mlir.Option))
     name = f"fuzz-{rng.randrange(1 << 40)}" if rng.random() < 0.7 else anything(rng)
     arguments = [rng.choice((anything(rng), lambda *_: "cse", "a summary")) for _ in range(rng.randint(0, 3))]
     tma_mlir.register(made(name, *arguments))

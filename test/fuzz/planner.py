@@ -207,7 +207,7 @@ def _tile(rng: random.Random, seed: int) -> Case:
         shared, swizzle = atom_layout(tuple(tile), element.bytes, mode), address_swizzle(mode)
     else:
         shared = _layout(rng, tuple(tile), unit)
-        if min(shared.strides, default=0) < 0 or not isinstance(shared.offset, int):
+        if any(isinstance(stride, int) and stride < 0 for stride in shared.strides):
             shared = row_major(tuple(tile))
         if rng.random() < 0.3:
             swizzle = address_swizzle(rng.choice((mode, Swizzle.B128_ATOM_32B)))
@@ -271,7 +271,7 @@ def _symbolic(rng: random.Random, request: CopyRequest, values: dict[str, int]) 
     if layout.extents == shape and rng.random() < 0.5:
         kept = rng.random() < 0.5
         shape = tuple(perhaps(f"dim{d}", extent, rng.random() < 0.95) for d, extent in enumerate(shape))
-        strides = tuple(perhaps(f"pitch{d}", s, rng.random() < 0.95, 0.4) if s > 1 else s
+        strides = tuple(perhaps(f"pitch{d}", s, rng.random() < 0.95, 0.4) if isinstance(s, int) and s > 1 else s
                         for d, s in enumerate(layout.strides))  # fmt: skip
         layout = Layout(shape, strides, layout.offset) if kept else row_major(shape)
     if isinstance(layout.offset, int) and rng.random() < 0.2:

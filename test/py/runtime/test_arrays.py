@@ -1,6 +1,7 @@
 import ctypes
 import gc
 import weakref
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -111,7 +112,7 @@ def test_memory_of_another_kind_of_device_is_refused():
 
 class Interface:
     def __init__(self, **fields):
-        self.__cuda_array_interface__ = {
+        self.__cuda_array_interface__: Any = {
             "shape": (2, 3),
             "typestr": "<f4",
             "data": (4096, False),
