@@ -213,6 +213,8 @@ def _rows_of(tensor_map: Any, group: Any, starts: np.ndarray, values: Mapping[st
     lie in shared memory; and the bytes that all instructions announce."""
     bits, mode, rank = TYPE_BITS[tensor_map.data_type], str(group.mode), len(tensor_map.dims)
     if mode in ("gather4", "scatter4"):
+        if tuple(tensor_map.box[1:]) != (1,):
+            raise IllegalError("the box of a gather has more than one row")
         rows = np.stack([np.stack([starts[:, 0], starts[:, row]], -1) for row in range(1, 5)], 1)
     elif mode == "tile":
         steps = (1, *tensor_map.element_strides[1:])
@@ -295,6 +297,9 @@ def problems(request: Any, plan: Any, values: Mapping[str, int]) -> list[str]:
     if count != plan.instruction_count or count * 227 * 1024 * 8 < len(tile) * request.dtype.bits:
         found.append(f"{count} instructions, the plan says {plan.instruction_count}")
     if request.dtype.bits < 8:
+        # Places of these are counted without the swizzle, which has to be the tile's.
+        if SWIZZLE_BITS[int(plan.tensor_maps[0].swizzle)] != pattern_of(request.shared_swizzle):
+            found.append("packed elements under another swizzle")
         return found + _compare(request, where, tile, moves[0][0], moves[0][1])
     sizes = [TYPE_BITS[plan.tensor_maps[e[3].tensor_map].data_type] if hasattr(e[3], "tensor_map") else
              request.dtype.bits for e in moves]  # fmt: skip

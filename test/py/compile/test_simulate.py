@@ -109,7 +109,7 @@ def test_a_read_only_array_is_never_changed(dynamic):
         (1, None, None, TypeError, "does not say its block"),
         ((1, 2, 3, 4), 32, None, TypeError, "one to three integers"),
         (1, 0, None, ValueError, "at least 1 each"),
-        (1, 2048, None, SimulationError, "a block of 2048 threads"),
+        (1, 2048, None, ValueError, r"block is \(2048, 1, 1\), needed: at most"),
         (1, 32, [np.zeros((8, 64), np.float32)], ArgumentTypeError, "1 arguments given, needed: 2"),
         (1, 32, [np.zeros((8, 64), np.int32)] * 2, ArgumentTypeError, "elements are int32, needed: f32"),
         (1, 32, [np.zeros((8, 32), np.float32)] * 2, ArgumentTypeError, "dimension 1 has 32 elements, needed: 64"),
