@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..fatal_text import text_error
 from ..isolation.notes import doing
-from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, add_timeout, with_source
+from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, add_timeout, end, with_source
 from .source import Source, silent_parse_failure
 
 PROGRAM = "tma-explain"
@@ -34,6 +33,11 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     return with_source(PROGRAM, options.file, lambda source: _run(options, source), options.timeout)
+
+
+def script() -> None:
+    """The command as it is installed."""
+    end(main())
 
 
 def _run(options: argparse.Namespace, source: Source) -> int:
@@ -109,4 +113,4 @@ def _copies(root: Any, source: Source, chip: str) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

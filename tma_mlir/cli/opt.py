@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from ..isolation.notes import doing
 from ..isolation.noting import Noting
 from .guard import diagnosing, guarded
 from .opt_flags import PROGRAM, own_flags, parser
-from .program import BAD_INPUT, BAD_USAGE, UsageError, complain, with_source
+from .program import BAD_INPUT, BAD_USAGE, UsageError, complain, end, with_source
 from .source import InputError, Source, read, silent_parse_failure
 
 if TYPE_CHECKING:
@@ -33,6 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.show_dialects or options.list_passes:
         return guarded(PROGRAM, lambda: run(options, flags), lambda diagnostic: complain(PROGRAM, str(diagnostic)))
     return with_source(PROGRAM, options.input, lambda source: run(options, flags, source), options.timeout)
+
+
+def script() -> None:
+    """The command as it is installed."""
+    end(main())
 
 
 def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -245,5 +249,4 @@ def _instrumentation(options: argparse.Namespace, timing: Timing, context: ir.Co
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.exit(main())
+    script()

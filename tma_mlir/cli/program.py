@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -92,6 +94,23 @@ def with_source(program: str, path: str, command: Callable[[Source], int], secon
         complain(program, str(error))
         return BAD_INPUT
     return guarded(program, lambda: command(source), source.show, source.name, seconds)
+
+
+_DEADLY = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE")
+
+
+def end(code: int) -> NoReturn:
+    """Ends this process with ``code``: by the signal that 128 + N stands for, as the command itself would have, so that
+    a shell stops at Ctrl-C and ``not --crash`` sees a crash."""
+    for name in _DEADLY:
+        number = getattr(signal, name, None)
+        if number is not None and code == 128 + number:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+    sys.exit(code)
 
 
 def complain(program: str, message: str) -> None:

@@ -16,7 +16,7 @@ from ..files import write_whole
 from ..isolation.notes import AFTER, doing
 from ..isolation.noting import Noting
 from .guard import UNLIMITED, diagnosing
-from .program import BAD_INPUT, WRONG_RESULT, complain, with_source
+from .program import BAD_INPUT, WRONG_RESULT, complain, end, with_source
 from .run_flags import PROGRAM, SCREEN, parse
 from .source import Source, silent_parse_failure
 
@@ -40,6 +40,11 @@ class Failure(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     options = parse(argv)
     return with_source(PROGRAM, options.file, lambda source: _reported(options, source), options.timeout)
+
+
+def script() -> None:
+    """The command as it is installed."""
+    end(main())
 
 
 def _reported(options: argparse.Namespace, source: Source) -> int:
@@ -294,4 +299,4 @@ def _write(compiled: CompiledModule, signature: KernelSignature, emits: Sequence
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

@@ -30,6 +30,7 @@ print("result", x[0], x[1:].any())
 
 class OnGpu:
     def __init__(self, array):
+        self.array = array  # whose memory the launch writes to
         start = -array.ctypes.data % 16
         self.__cuda_array_interface__ = {"shape": (1024,), "typestr": "|u1", "data": (array.ctypes.data + start, False),
                                          "version": 3, "stream": 11}
