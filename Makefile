@@ -13,7 +13,7 @@ INSTALLED := pyproject.toml $(LOCK) setup.py tma_mlir/runtime/native_build.py tm
 WORKERS ?= auto
 PYTEST_FLAGS ?=
 
-FUZZERS ?= planner arrays specs driver launches commands misuse threads artifacts
+FUZZERS ?= planner irtext bytecode pipelines arrays specs driver launches commands misuse threads artifacts
 FUZZ_FLAGS ?= --seeds 0:1000000 --seconds 60
 
 .PHONY: demo test matrix lint audit lock sbom bench fuzz clean

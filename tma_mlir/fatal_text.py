@@ -170,3 +170,19 @@ def type_problem(text: str) -> str | None:
     than from text."""
     found = next(filter(None, (find(text) for find in (_accumulator, _descriptor, _size))), None)
     return None if found is None else found[1]
+
+
+_UNQUOTED_TILE = re.compile(SKIPPED + r"|(?<![\w#!@%$.])(tile\.\w+)")
+
+
+def silent_failure(program: str | bytes, name: str) -> Diagnostic:
+    """The error for a program that MLIR refuses without a word: an IRDL operation written without quotes, or damaged
+    bytecode."""
+    if isinstance(program, bytes):
+        return Diagnostic("error", Place(name, 1, 1), "MLIR cannot read this bytecode and does not say why")
+    for found in _UNQUOTED_TILE.finditer(program):
+        if found[1]:
+            message = f'{found[1]} has no custom syntax; write it in the generic form: "{found[1]}"(operands) '
+            message += "{attributes} : (operand types) -> ()"
+            return Diagnostic("error", place_in(program, name, found.start()), message)
+    return Diagnostic("error", Place(name, 1, 1), "MLIR cannot parse this input and does not say why")

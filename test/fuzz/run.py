@@ -14,14 +14,16 @@ import importlib
 import json
 import mmap
 import os
+import re
 import select
 import struct
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1]), str(FOLDER.parents[1] / "test/py")]
@@ -34,12 +36,14 @@ NOW = struct.Struct("<qd")
 
 @dataclass
 class Worker:
-    """A forked process that runs ``seeds``, its output's read end, and the memory that tells where it is."""
+    """A forked process that runs ``seeds``, its output's read end, the memory that tells where it is, and the file
+    that its standard error goes to."""
 
     process: int
     seeds: range
     output: int
     now: mmap.mmap
+    errors: IO[bytes]
     done: int = 0
     text: bytearray = field(default_factory=bytearray)
 
@@ -64,21 +68,24 @@ def start(fuzzer: Any, seeds: range, memory_bytes: int, until: float) -> Worker:
     now = mmap.mmap(-1, NOW.size)
     NOW.pack_into(now, 0, seeds.start, time.monotonic())
     read, write = os.pipe()
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the worker has ended)
     sys.stdout.flush()
     process = os.fork()
     if process:
         os.close(write)
-        return Worker(process, seeds, read, now)
+        return Worker(process, seeds, read, now, errors)
     code = 1
     try:
         os.close(read)
-        _work(fuzzer, seeds, write, now, memory_bytes, until)
+        _work(fuzzer, seeds, write, now, errors, memory_bytes, until)
         code = 0
     finally:
         os._exit(code)
 
 
-def _work(fuzzer: Any, seeds: range, write: int, now: mmap.mmap, memory_bytes: int, until: float) -> None:
+def _work(
+    fuzzer: Any, seeds: range, write: int, now: mmap.mmap, errors: IO[bytes], memory_bytes: int, until: float
+) -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -86,7 +93,7 @@ def _work(fuzzer: Any, seeds: range, write: int, now: mmap.mmap, memory_bytes: i
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
-    os.dup2(silent, 2)
+    os.dup2(errors.fileno(), 2)
     with os.fdopen(write, "w") as output:
         for seed in seeds:
             if time.monotonic() > until:
@@ -117,12 +124,17 @@ def finish(worker: Worker, found: Found, late: bool) -> range:
     """Waits for the end of ``worker``, and gives the seeds that it has left."""
     os.close(worker.output)
     status = os.waitstatus_to_exitcode(os.waitpid(worker.process, 0)[1])
+    worker.errors.seek(0)
+    said = worker.errors.read().decode(errors="replace")[-2000:]
+    worker.errors.close()
     if not status and not late:
         return range(0)
     seed, _ = NOW.unpack_from(worker.now)
     lost = seed - (worker.seeds.start + worker.done)
     found.cases += max(0, lost) + 1  # what was done, but not yet written
-    found.add(seed, "takes too long" if late else f"signal {-status}" if status < 0 else f"exit {status}", "")
+    reason = re.findall(r"Assertion `.*|LLVM ERROR: .*|.*UNREACHABLE.*|^error: .*", said)
+    kind = "takes too long" if late else f"signal {-status}" if status < 0 else f"exit {status}"
+    found.add(seed, f"{kind}: {reason[-1][:150]}" if reason else kind, said)
     return range(seed + 1, worker.seeds.stop)
 
 

@@ -63,8 +63,8 @@ def _type_problem(text: str) -> str | None:
     problem = type_problem(text)
     if problem:
         return problem
-    if text.startswith("vector<"):
-        *_, last = re.findall(r"\d+", _VECTOR.match(text)[1])  # type: ignore[index]
+    for found in _VECTOR.findall(text):
+        *_, last = re.findall(r"\d+", found)
         if int(last) > MAX_VECTOR:
             return f"{last} elements in a row; at most {MAX_VECTOR} are compiled in reasonable time. Loop over parts"
     return None

@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..fatal_text import text_error
+from ..fatal_text import silent_failure, text_error
 from ..isolation.notes import doing
 from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, add_timeout, end, with_source
-from .source import Source, silent_parse_failure
+from .source import Source
 
 PROGRAM = "tma-explain"
 
@@ -84,7 +84,7 @@ def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
                 return None
         except ir.MLIRError:
             if not said.failed:
-                source.show(silent_parse_failure(source, source.text))
+                source.show(silent_failure(source.bytecode or source.text, source.name))
             return None
         return list(_copies(root, source, chip))
 

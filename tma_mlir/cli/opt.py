@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import Diagnostic, Place, collecting
-from ..fatal_text import text_error
+from ..fatal_text import silent_failure, text_error
 from ..files import write_whole
 from ..isolation.notes import doing
 from ..isolation.noting import Noting
 from .guard import diagnosing, guarded
 from .opt_flags import PROGRAM, own_flags, parser
 from .program import BAD_INPUT, BAD_USAGE, UsageError, complain, end, with_source
-from .source import InputError, Source, read, silent_parse_failure
+from .source import InputError, Source, read
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -144,7 +144,7 @@ class _Job:
             with self.timing.phase("Parser"):
                 module = self._parse(chunk)
         except ir.MLIRError:
-            return silent_parse_failure(self.source, chunk)
+            return silent_failure(self.source.bytecode or chunk, self.source.name)
         if not self.options.no_verify and not self._passes_check("tile-verify", module.operation):
             return Diagnostic("error", None, "tile-verify failed")
         if self.pipeline and not self._passes_check("tile-check-limits", module.operation):

@@ -18,7 +18,7 @@ from ..isolation.noting import Noting
 from .guard import UNLIMITED, diagnosing
 from .program import BAD_INPUT, WRONG_RESULT, complain, end, with_source
 from .run_flags import PROGRAM, SCREEN, parse
-from .source import Source, silent_parse_failure
+from .source import Source
 
 if TYPE_CHECKING:
     from ..abi.signature import KernelSignature
@@ -133,7 +133,7 @@ def _compiled(source: Source, chip: str) -> CompiledModule:
         options: dict[str, Any] = {"observe": lambda step: doing(AFTER[step]), "instrumentation": looking}
         return compile_text(program, chip, name=source.name, keep=STAGES, **options)
     except CompileError as error:
-        raise Failure(*(error.diagnostics or [silent_parse_failure(source, source.text)])) from None
+        raise Failure(*error.diagnostics) from None
     except AssemblerError as error:
         raise Failure(str(error)) from None
 

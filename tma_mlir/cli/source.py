@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..diagnostics import Diagnostic, Place
-from ..fatal_text import SKIPPED, place_in
+from ..diagnostics import Diagnostic
 from ..files import NotText, decoded
 
 SEPARATOR = re.compile(r"^// -----[^\S\n]*$", re.MULTILINE)
@@ -91,17 +90,3 @@ def read(path: str) -> Source:
         what = "read standard input" if path == "-" else f"open input file '{path}'"
         raise InputError(f"cannot {what}: {getattr(error, 'strerror', None) or error}") from None
     return Source(name, program) if isinstance(program, str) else Source(name, "", program)
-
-
-_UNQUOTED_TILE = re.compile(SKIPPED + r"|(?<![\w#!@%$.])(tile\.\w+)")
-
-
-def silent_parse_failure(source: Source, chunk: str) -> Diagnostic:
-    """The error for input that MLIR refuses without a word: an IRDL operation written without quotes."""
-    for found in _UNQUOTED_TILE.finditer(chunk):
-        if found[1]:
-            message = f'{found[1]} has no custom syntax; write it in the generic form: "{found[1]}"(operands) '
-            message += "{attributes} : (operand types) -> ()"
-            return Diagnostic("error", place_in(chunk, source.name, found.start()), message)
-    what = "bytecode" if source.bytecode else "input"
-    return Diagnostic("error", Place(source.name, 1, 1), f"MLIR cannot parse this {what} and does not say why")

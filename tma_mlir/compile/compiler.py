@@ -18,7 +18,7 @@ from ..chips import DEFAULT_CHIP
 from ..diagnostics import Diagnostic, Place, collecting, place_of, quoted
 from ..dialect import make_context
 from ..dialect.plan_attr import PLAN, PlanReader
-from ..fatal_text import text_error
+from ..fatal_text import silent_failure, text_error
 from ..files import NotText, decoded
 from ..passes.pipeline import Instrumentation, run_pipeline
 from ..passes.stages import Stage, pipeline
@@ -127,7 +127,7 @@ def compile_text(
             ptx = _ptx(root)
             done("ptx")
         except ir.MLIRError:
-            raise CompileError(named(diagnostics.seen, name)) from None
+            raise CompileError(named(diagnostics.seen, name) or [silent_failure(text, name)]) from None
     cubin = assemble(ptx, target) if assemble_cubin and ptx else None
     done("assemble")
     warnings = tuple(each for each in named(diagnostics.seen, name) if each.severity == "warning")

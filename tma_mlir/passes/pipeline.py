@@ -227,7 +227,9 @@ def _python_pass(step: BoundPass, verify: bool) -> Any:
 
             if isinstance(error, ir.MLIRError):
                 raise
-            raise PassCrash(step.entry.argument, error) from error
+            from ..analysis.unreadable import unreadable_attribute
+
+            raise unreadable_attribute(op) or PassCrash(step.entry.argument, error) from error
 
     return run
 

@@ -97,3 +97,31 @@ def test_what_is_only_large_compiles():
         "known_cluster_size = array<i32: 16, 1, 1>}",
     )
     assert "ld.global" in compile_text(text.replace("@k", "@" + "k" * 4096)).ptx
+
+
+UNREADABLE = """
+    import sys
+    from tma_mlir.compile.compiler import CompileError, compile_text
+    text = open(sys.argv[1]).read()
+    for old, new in (("array<i64: 8, 256>", "array<i16: 8, 256>"), ("expect_tx", 'expect_tx, cache = "\\\\FF"'),
+                     ("expect_tx", "expect_tx, plan = [array<i16: 1>]")):
+        assert old in text
+        try:
+            compile_text(text.replace(old, new))
+        except CompileError as error:
+            print(str(error).splitlines()[0])
+"""
+
+
+def test_attributes_that_the_bindings_cannot_read_are_located():
+    example = FOLDER.parents[1] / "examples" / "copy_8x256.mlir"
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(UNREADABLE), str(example)], capture_output=True, text=True
+    )
+    first, second, third = done.stdout.splitlines()
+    assert "error: 'tile.copy_async' op" in first
+    assert second.endswith(
+        "op has an attribute 'cache' that cannot be read: it is not UTF-8. Correct it, or take it out"
+    )
+    assert "error: 'tile.copy_async' op" in third
+    assert (done.returncode, done.stderr) == (0, "")

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize(
     ("name", "count"),
     [("planner", 1200), ("arrays", 4000), ("specs", 1500), ("driver", 4000), ("launches", 200), ("commands", 40),
-     ("misuse", 60), ("threads", 4)],
+     ("misuse", 60), ("threads", 4),
+     ("irtext", 1500), ("bytecode", 60), ("pipelines", 60)],
 )  # fmt: skip
 def test_a_few_seconds_of(name, count):
     command = [sys.executable, str(ROOT / "test/fuzz/run.py"), name, "--seeds", f"0:{count}", "--workers", "1"]

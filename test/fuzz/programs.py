@@ -1,0 +1,35 @@
+"""Programs to begin with: every kernel of the examples, the benchmarks and the lit tests, part by part."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
+
+
+@functools.cache
+def programs() -> tuple[str, ...]:
+    """Texts that parse and have an operation of the tile dialect or a kernel, comments left out, shortest first."""
+    from mlir import ir
+
+    from tma_mlir.dialect import make_context
+    from tma_mlir.fatal_text import text_error
+
+    files = sorted([*ROOT.glob("examples/*.mlir"), *ROOT.glob("bench/*.mlir"), *ROOT.glob("test/lit/**/*.mlir")])
+    parts = {
+        re.sub(r"//[^\n]*", "", part).strip() + "\n"
+        for file in files
+        for part in _SPLIT.split(file.read_text())
+        if "tile." in part or "kernel" in part
+    }
+    kept = []
+    with make_context() as context, context.attach_diagnostic_handler(lambda diagnostic: True):
+        for part in sorted(parts, key=lambda part: (len(part), part)):
+            with contextlib.suppress(ir.MLIRError):
+                if text_error(part, "-") is None and ir.Module.parse(part):
+                    kept.append(part)
+    return tuple(kept)
