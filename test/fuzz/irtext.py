@@ -119,8 +119,10 @@ def _drop_attribute(rng: random.Random, text: str) -> str:
     if place is None:
         return text
     kept = _entries(text[place[0] : place[1]])
-    if kept:
-        kept.pop(rng.randrange(len(kept)))
+    # The parser already misses what IRDL requires.
+    free = [each for each in kept if not each.startswith(("sizes", "static_", "operandSegment"))]
+    if free or (kept and rng.random() < 0.1):
+        kept.remove(rng.choice(free or kept))
     return text[: place[0]] + ", ".join(kept) + text[place[1] :]
 
 
@@ -156,14 +158,18 @@ def _lines(text: str) -> list[str]:
     return text.split("\n")
 
 
+_HEADS = re.compile(r"\s*(module|gpu\.module|gpu\.func|func\.func|gpu\.return|return|\})")
+
+
 def _free_lines(lines: list[str]) -> list[int]:
-    """Lines that hold an operation without results and without a region."""
-    return [
-        at
-        for at, line in enumerate(lines)
-        if re.match(r'\s*["a-z]', line) and "{" not in line.rstrip()[-1:] and "=" not in line.split("(")[0]
-        and not re.match(r"\s*(module|gpu\.module|gpu\.func|func\.func|gpu\.return|return|\})", line)
-    ]  # fmt: skip
+    """Lines that hold one operation without results and without a region."""
+
+    def is_free(line: str) -> bool:
+        whole = all(line.count(opened) == line.count(closed) for opened, closed in ("()", "[]", "{}"))
+        begins = re.match(r'\s*["a-z]', line) is not None and _HEADS.match(line) is None
+        return whole and begins and "=" not in line.partition("(")[0]
+
+    return [at for at, line in enumerate(lines) if is_free(line)]
 
 
 def _drop_line(rng: random.Random, text: str) -> str:
