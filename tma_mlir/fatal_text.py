@@ -20,6 +20,11 @@ MAX_NESTING = 500
 
 def text_error(text: str, name: str) -> Diagnostic | None:
     """The error for text that MLIR 22's parser does not survive; None for any other. ``name``: of the file."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        message = f"the letter {text[error.start]!r} is half of one and is not in UTF-8. Correct it"
+        return Diagnostic("error", place_in(text, name, error.start), message)
     for find in (_too_deep, *_FINDERS):
         found = find(text)
         if found is not None:
@@ -139,6 +144,13 @@ def _address_space(text: str) -> Found:
     return None
 
 
+def _position(text: str) -> Found:
+    """The parser of llvm.extractvalue takes positions for numbers of 32 bits."""
+    for found in _unquoted(r"llvm\.(extract|insert)value\b[^\[\n]*\[[^\]\n]*\d{10}", text):
+        return found.start(), f"a position in llvm.{found[1]}value that no aggregate has. Correct it"
+    return None
+
+
 _LARGEST = 2**63 - 1
 
 
@@ -146,7 +158,8 @@ def _size(text: str) -> Found:
     """Types count their elements in 64 bits and assert that these suffice."""
     for found in re.finditer(rf"{SKIPPED}|<\s*((?:(?:\d+|\?)x){{2,}})", text):
         if found[1] and len(found[1]) > _DIGITS:
-            count = prod(int(each) for each in found[1].split("x") if each.isdigit())
+            # A dimension of nothing does not help: strides are made of the others.
+            count = prod(int(each) or 1 for each in found[1].split("x") if each.isdigit())
             if count > _LARGEST:
                 return found.start(1), f"a type of {count} elements; it has to fit 63 bits. Use a smaller shape"
     return None
@@ -161,6 +174,7 @@ _FINDERS: tuple[Callable[[str], Found], ...] = (
     _accumulator,
     _descriptor,
     _address_space,
+    _position,
     _size,
 )
 

@@ -13,9 +13,10 @@ from mlir.dialects import gpu
 
 from ..abi.signature import KernelSignature
 from ..analysis.ir_access import collect, copies_in, enclosing
+from ..analysis.unreadable import unreadable_attribute
 from ..assembler import Cubin, assemble
 from ..chips import DEFAULT_CHIP
-from ..diagnostics import Diagnostic, Place, collecting, place_of, quoted
+from ..diagnostics import Diagnostic, Place, collecting, place_of, quoted, report
 from ..dialect import make_context
 from ..dialect.plan_attr import PLAN, PlanReader
 from ..fatal_text import silent_failure, text_error
@@ -111,9 +112,11 @@ def compile_text(
     if fatal:
         raise CompileError([fatal])
     home = make_context() if context is None else context
+    parsed = False
     with home, collecting(home) as diagnostics:
         try:
             root = parse(text)
+            parsed = True
             done("parse")
             run(Stage.PLAN)
             plans = _plans(root, name)
@@ -128,6 +131,13 @@ def compile_text(
             done("ptx")
         except ir.MLIRError:
             raise CompileError(named(diagnostics.seen, name) or [silent_failure(text, name)]) from None
+        except (RuntimeError, TypeError, UnicodeDecodeError):
+            # Of names that are not UTF-8 the bindings say this, wherever they are read.
+            unreadable = unreadable_attribute(root) if parsed else None
+            if unreadable is None:
+                raise
+            report(unreadable)
+            raise CompileError(named(diagnostics.seen, name)) from None
     cubin = assemble(ptx, target) if assemble_cubin and ptx else None
     done("assemble")
     warnings = tuple(each for each in named(diagnostics.seen, name) if each.severity == "warning")

@@ -25,6 +25,9 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
             object_ = gpu.ObjectAttr(attribute)
             try:
                 cubin = assemble(ptx_of(object_), options["chip"])
+            except UnicodeDecodeError:
+                message = "'gpu.binary' op holds an object that is not PTX. Make PTX: gpu-module-to-binary{format=isa}"
+                raise TileError(binary.location, message) from None
             except AssemblerError as error:
                 raise TileError(binary.location, str(error)) from None
             with op.context:

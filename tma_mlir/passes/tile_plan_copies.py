@@ -14,6 +14,7 @@ from ..analysis.global_views import fold_global_subviews, kernel_argument
 from ..analysis.ir_access import collect_dialect
 from ..analysis.stale_plans import plan_of, stale_reasons
 from ..chips import Chip, Feature, chips_with
+from ..codec import DataError
 from ..diagnostics import remark, wants_remarks, warn
 from ..dialect.plan_attr import PLAN, PlanReader, PlanWriter
 from ..dialect.prefetch_op import PrefetchAsyncOp
@@ -67,7 +68,7 @@ class _Planning:
         made = self._made.get(request)
         if made is None or wants_remarks():
             plan = _planned(copy, request)
-            made = self._made[request] = self._writer.attribute(plan, copy.operation.context), warnings(plan)
+            made = self._made[request] = self._attribute(copy.operation, plan), warnings(plan)
         copy.operation.attributes[PLAN] = made[0]
         for text in made[1]:
             warn(copy.operation.location, f"'tile.copy_async' op: {text}")
@@ -81,13 +82,20 @@ class _Planning:
         try:
             plan = _planned_prefetch(self._requests.prefetch(prefetch, self._chip))
             if kernel_argument(prefetch.source) is not None:
-                op.attributes[PLAN] = self._writer.attribute(plan, op.context)
+                op.attributes[PLAN] = self._attribute(op, plan)
                 return
             why = "its tensor is not an argument of the kernel"
         except PlanDeclined as declined:
             why = str(declined)
         remark(op.location, f"prefetch dropped: {why}")
         op.erase()
+
+    def _attribute(self, op: ir.Operation, plan: CopyPlan) -> ir.Attribute:
+        try:
+            return self._writer.attribute(plan, op.context)
+        except DataError as error:
+            message = f"'{op.name}' op moves too much to be planned: {error}. Choose smaller sizes"
+            raise TileError(op.location, message) from None
 
     def _is_planned(self, op: CopyAsyncOp | PrefetchAsyncOp) -> bool:
         """Whether ``op`` has a plan that is right for it and for the chip; one that is not is dropped."""

@@ -15,7 +15,7 @@ from mlir.dialects import arith, llvm, memref
 
 from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import viewed_argument
-from ..analysis.ir_access import collect, copies_in
+from ..analysis.ir_access import collect, copies_in, enclosing
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..chips import DEFAULT_CHIP
 from ..dialect.copy_modes import IM2COL, mode_of
@@ -130,9 +130,10 @@ def _i64(value: int | ir.Value) -> ir.Value:
 
 
 def _declare(copy: CopyAsyncOp, name: str, types: list[ir.Type], request: CopyRequest) -> str:
-    module = copy.operation
-    while module.name != "gpu.module":
-        module = module.parent.operation
+    module = enclosing(copy.operation, "gpu.module")
+    if module is None:
+        message = "'tile.copy_async' op is outside of a gpu.module, and kernels alone are executed by definition"
+        raise TileError(copy.operation.location, f"{message}. Leave this pass out, or move the copy")
     shared = request.shared_layout
     swizzle = request.shared_swizzle
     if isinstance(swizzle, Swizzle):

@@ -28,6 +28,8 @@ from .tensor_search import Piece, element_sizes, map_of_dims
 CHUNK = 16
 MOST_CHUNKS = 1024
 """Larger tiles are not searched: it would take longer than it is worth."""
+MOST_BLOCKS = 20_000
+"""Blocks of rows that are looked at in one search, a second or two; more is given up for another way to copy."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,11 @@ def _cover(source: np.ndarray, span: int, element_bytes: int, may_overlap: bool)
     cost = np.full(len(positions) + 1, len(positions) + 1)
     cost[0] = 0
     taken: list[tuple[int, int, Box] | None] = [None] * len(cost)
+    budget = [MOST_BLOCKS]
     for site, position in enumerate(positions):
         if position * CHUNK % 128:
             continue
-        for count, box in _boxes(source, int(position), span, element_bytes).items():
+        for count, box in _boxes(source, int(position), span, element_bytes, budget).items():
             end = site + count
             reached = cost[site:end] if may_overlap else cost[site : site + 1]
             candidate = int(reached.min()) + 1
@@ -105,8 +108,8 @@ def _cover(source: np.ndarray, span: int, element_bytes: int, may_overlap: bool)
     return found[::-1]
 
 
-def _boxes(source: np.ndarray, start: int, span: int, element_bytes: int) -> dict[int, Box]:
-    """Boxes that begin at one chunk, by the number of chunks they move."""
+def _boxes(source: np.ndarray, start: int, span: int, element_bytes: int, budget: list[int]) -> dict[int, Box]:
+    """Boxes that begin at one chunk, by the number of chunks they move. Each block takes one of the ``budget``."""
     longest = min(span or BOX_LIMIT * element_bytes, BOX_LIMIT * element_bytes) // CHUNK
     run = 1
     while run < longest and start + run < len(source) and source[start + run] == source[start] + run:
@@ -120,6 +123,9 @@ def _boxes(source: np.ndarray, start: int, span: int, element_bytes: int) -> dic
         pending = [1]
         while pending:
             rows = pending.pop()
+            budget[0] -= 1
+            if not budget[0]:
+                raise _refuse()
             found.setdefault(rows * inner, by_rows[rows])
             for count, distance in _repeats(source, start, rows, pitch, inner):
                 box = Box(inner, (*by_rows[rows].outer, (count, distance)))

@@ -222,3 +222,14 @@ FATAL = {
         "sm_103a, sm_103f",
     ),
 }  # fmt: skip
+
+FATAL |= {
+    "size with a dimension of nothing": Fatal(
+        kernel("", "%o: memref<4611686018427387904x0x64xi32>"),
+        "3:26: a type of 295147905179352825856 elements; it has to fit 63 bits. Use a smaller shape",
+    ),
+    "position of extractvalue": Fatal(
+        function("    %0 = llvm.extractvalue %s[4611686018427387904] : !llvm.struct<(i8)>", "%s: !llvm.struct<(i8)>"),
+        "4:10: a position in llvm.extractvalue that no aggregate has. Correct it",
+    ),
+}
