@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -79,7 +80,8 @@ def compile_all(
     if store is not None:
         content = store.get(key)
         if content is not None:
-            return unpack_kernels(content, text, name)
+            with contextlib.suppress(ValueError):  # what cannot be read is compiled anew
+                return unpack_kernels(content, text, name)
     if isolate is None:
         isolate = isinstance(source, (str, os.PathLike)) and can_isolate()
     request = (text, name, chip, opt_level, assembler, assembler_options)

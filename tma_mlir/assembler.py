@@ -13,8 +13,9 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from .chips import chip as known_chip
 
@@ -26,6 +27,9 @@ class AssemblerError(RuntimeError):
     def __init__(self, message: str, *, chip: str, log: str = "") -> None:
         super().__init__(f"{message}\n{log.rstrip()}" if log.strip() else message)
         self.plain, self.chip, self.log = message, chip, log
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(AssemblerError, self.plain, chip=self.chip, log=self.log), ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from .abi.extents import Extent, promised, promised_cluster
 from .runtime.arrays import HOST, ArrayView
+from .runtime.artifact import unpack
 from .runtime.binding import convert
 from .runtime.errors import ArgumentTypeError
 from .runtime.kernel import Kernel, changes_nothing
@@ -28,6 +29,9 @@ class CompiledKernel(Kernel):
         super().__init__(*arguments, **fields)
         self.source, self.source_name = source, source_name
         self._lowered: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.to_bytes(), self.source, self.source_name)
 
     def simulate(
         self,
@@ -86,6 +90,10 @@ class CompiledKernel(Kernel):
             made = compile_text(self.source, self.chip, name=self.source_name, keep=("lowered",), assemble_cubin=False)
             self._lowered = made.texts["lowered"]
         return self._lowered
+
+
+def _restored(data: bytes, source: str | bytes, source_name: str) -> CompiledKernel:
+    return CompiledKernel(**unpack(data), source=source, source_name=source_name)
 
 
 def _passed(kernel: str, values: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .assembler import assemble
@@ -13,6 +13,9 @@ from .runtime.artifact import unpack
 
 if TYPE_CHECKING:
     from .passes.pipeline import Instrumentation
+
+
+_LENGTH = struct.Struct("<Q")
 
 
 def compile_kernels(
@@ -58,19 +61,21 @@ def compile_kernels(
 def pack_kernels(kernels: dict[str, CompiledKernel]) -> bytes:
     """All kernels as bytes: for each a length, and what ``Kernel.to_bytes`` gives."""
     packed = [kernel.to_bytes() for kernel in kernels.values()]
-    return b"".join(struct.pack("<Q", len(each)) + each for each in packed)
+    return b"".join(_LENGTH.pack(len(each)) + each for each in packed)
 
 
 def unpack_kernels(content: bytes, source: str | bytes, name: str) -> dict[str, CompiledKernel]:
-    """What ``pack_kernels`` was given, of ``source`` called ``name``."""
-    return dict(_unpacked(content, source, name))
-
-
-def _unpacked(content: bytes, source: str | bytes, name: str) -> Iterator[tuple[str, CompiledKernel]]:
-    position = 0
+    """What ``pack_kernels`` was given, of ``source`` called ``name``. ``ValueError`` for anything else."""
+    kernels, position = {}, 0
     while position < len(content):
-        (length,) = struct.unpack_from("<Q", content, position)
-        parts = unpack(content[position + 8 : position + 8 + length], "a cached kernel")
+        start = position + _LENGTH.size
+        if start > len(content):
+            raise ValueError("the kernels end in the middle of a length")
+        (length,) = _LENGTH.unpack_from(content, position)
+        position = start + length
+        if position > len(content):
+            raise ValueError("the kernels end early")
+        parts = unpack(content[start:position], "a cached kernel")
         kernel = CompiledKernel(**parts, source=source, source_name=name)
-        yield kernel.signature.name, kernel
-        position += 8 + length
+        kernels[kernel.signature.name] = kernel
+    return kernels

@@ -35,6 +35,9 @@ class CompileError(Exception):
         self.diagnostics = diagnostics
         super().__init__("\n".join(map(str, diagnostics)))
 
+    def __reduce__(self) -> tuple[Any, ...]:  # exceptions come back by their arguments, from other processes too
+        return CompileError, (self.diagnostics,)
+
 
 @dataclass(frozen=True)
 class PlannedCopy:

@@ -1,10 +1,15 @@
-"""A saved kernel: one zip file with the cubin, the PTX and the signature as JSON. Reading it needs no MLIR."""
+"""A saved kernel: one zip file with the cubin, the PTX, the signature as JSON, and a hash of them all.
+
+Reading it needs no MLIR, and believes nothing: what is in the file is a kernel as it was saved, or ``ValueError``.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..abi.signature import KernelSignature
@@ -15,8 +20,14 @@ from ..plan import CopyPlan
 if TYPE_CHECKING:
     from .kernel import Kernel
 
-FORMAT = 2
-"""Raised when a file can no longer be read by the code before; readers refuse a higher one."""
+FORMAT = 3
+"""Raised when a file can no longer be read by the code before; readers refuse another one."""
+
+MOST_BYTES = 256 << 20
+"""Of one part of a file."""
+
+_PARTS = ("kernel.json", "kernel.cubin", "kernel.ptx")
+_SEAL = "kernel.seal"
 
 
 def pack(kernel: Kernel) -> bytes:
@@ -28,35 +39,62 @@ def pack(kernel: Kernel) -> bytes:
         "resources": None if kernel.resources is None else to_data(kernel.resources),
         "plans": [to_data(plan) for plan in kernel.plans],
     }
+    parts = {
+        "kernel.json": json.dumps(recipe, indent=1).encode(),
+        "kernel.cubin": kernel.cubin,
+        "kernel.ptx": kernel.ptx.encode(),
+    }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
-        for name, data in (
-            ("kernel.json", json.dumps(recipe, indent=1).encode()),
-            ("kernel.cubin", kernel.cubin),
-            ("kernel.ptx", kernel.ptx.encode()),
-        ):
+        for name, data in {**parts, _SEAL: _seal(parts)}.items():
             file.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
 
+def _seal(parts: Mapping[str, bytes]) -> bytes:
+    """The hash of all parts, as text."""
+    hashed = hashlib.sha256()
+    for name, data in parts.items():
+        hashed.update(f"{name} {len(data)}\n".encode() + data)
+    return hashed.hexdigest().encode()
+
+
 def unpack(data: bytes, name: str = "this") -> dict[str, Any]:
     """The arguments of ``Kernel`` for what ``pack`` made ``data`` of; raises ``ValueError`` if that is not a saved
-    kernel. ``name`` is for messages."""
+    kernel, or was changed since. ``name`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
-            recipe = json.loads(file.read("kernel.json"))
-            cubin, ptx = file.read("kernel.cubin"), file.read("kernel.ptx").decode()
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{name} is not a saved kernel: {error}") from None
-    if recipe.get("format") != FORMAT:
-        raise ValueError(
-            f"{name} has format {recipe.get('format')}, this version reads {FORMAT}. Save the kernel again"
-        )
-    return {
-        "cubin": cubin,
-        "signature": from_data(KernelSignature, recipe["signature"]),
-        "ptx": ptx,
-        "plans": [from_data(CopyPlan, plan) for plan in recipe["plans"]],
-        "chip": recipe["chip"],
-        "resources": None if recipe["resources"] is None else from_data(Resources, recipe["resources"]),
-    }
+            recipe = _json(_part(file, "kernel.json"))
+            if recipe.get("format") != FORMAT:
+                found = recipe.get("format")
+                raise ValueError(f"it has format {found!r}, this version reads {FORMAT}. Save the kernel again")
+            parts = {each: _part(file, each) for each in _PARTS}
+            if _part(file, _SEAL) != _seal(parts):
+                raise ValueError("it was changed or damaged after it was saved. Save the kernel again")
+        return {
+            "cubin": parts["kernel.cubin"],
+            "signature": from_data(KernelSignature, recipe["signature"]),
+            "ptx": parts["kernel.ptx"].decode(),
+            "plans": [from_data(CopyPlan, plan) for plan in recipe["plans"]],
+            "chip": recipe["chip"],
+            "resources": None if recipe["resources"] is None else from_data(Resources, recipe["resources"]),
+        }
+    except Exception as error:  # zipfile, zlib and json have a dozen for damaged data
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{name} is not a saved kernel: {reason}") from None
+
+
+def _part(file: zipfile.ZipFile, name: str) -> bytes:
+    """One part, not more of it than a kernel can have: a few kilobytes can stand for terabytes."""
+    with file.open(name) as part:
+        data = part.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{name} in it has more than {MOST_BYTES >> 20} MiB")
+    return data
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    recipe = json.loads(data)
+    if not isinstance(recipe, dict):
+        raise ValueError("kernel.json in it is not a dictionary")
+    return recipe

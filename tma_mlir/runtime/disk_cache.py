@@ -3,7 +3,7 @@
 An entry is a file named by the hash of what it was made from, written beside and renamed into place: a reader sees
 all of it or nothing, two writers write the same bytes, and a writer that is killed leaves only a temporary file, which
 is swept later. That needs no lock, so none can be left behind. A hash of the content in each file tells damage (a full
-disk, a crash of the machine) from an entry.
+disk, a crash of the machine) from an entry, and one entry from another.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class DiskCache:
         except OSError:
             return None
         content = data[_DIGEST_BYTES:]
-        if hashlib.sha256(content).digest() != data[:_DIGEST_BYTES]:
+        if _seal(key, content) != data[:_DIGEST_BYTES]:
             _remove(path)
             return None
         with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ class DiskCache:
             return
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
+                file.write(_seal(key, content) + content)
             os.replace(temporary, path)
         except OSError:
             _remove(Path(temporary))
@@ -95,10 +95,11 @@ class DiskCache:
         return self.folder / key[:2] / (key[2:] + _SUFFIX)
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        for path in self.folder.glob("??/*"):
-            if path.suffix in (_SUFFIX, _TEMPORARY):
-                with contextlib.suppress(OSError):  # another process may have removed it
-                    yield path, path.stat()
+        with contextlib.suppress(OSError):  # the folder may be one that nobody may read
+            for path in self.folder.glob("??/*"):
+                if path.suffix in (_SUFFIX, _TEMPORARY):
+                    with contextlib.suppress(OSError):  # another process may have removed it
+                        yield path, path.stat()
 
     def _make_room(self) -> None:
         now, entries, total = time.time(), [], 0
@@ -114,6 +115,11 @@ class DiskCache:
                 break
             _remove(path)
             total -= size
+
+
+def _seal(key: str, content: bytes) -> bytes:
+    """The hash in front of an entry. It covers the key, so that an entry under another name is none."""
+    return hashlib.sha256(len(key).to_bytes(8, "little") + key.encode() + content).digest()
 
 
 def _remove(path: Path) -> None:

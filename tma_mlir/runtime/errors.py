@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class RuntimeFault(RuntimeError):
@@ -17,10 +18,13 @@ class CudaError(RuntimeFault):
     """The driver refused ``call`` with the result ``name`` (``CUDA_ERROR_...``, number ``code``)."""
 
     def __init__(self, call: str, name: str, code: int, context: str = "") -> None:
-        self.call, self.name, self.code = call, name, code
+        self.call, self.name, self.code, self.context = call, name, code, context
         remedy = REMEDIES.get(name, "")
         parts = [f"{call} failed: {name} ({code})", context, remedy]
         super().__init__(". ".join(part for part in parts if part))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CudaError, (self.call, self.name, self.code, self.context)
 
     @property
     def sticky(self) -> bool:
@@ -37,15 +41,22 @@ class ArgumentTypeError(TypeError):
 
     def __init__(self, kernel: str, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
+        self.kernel = kernel
         super().__init__(numbered(f"kernel {kernel!r} cannot be called with these arguments", problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArgumentTypeError, (self.kernel, self.problems)
 
 
 class DescriptorError(ValueError):
     """A tensor map breaks the hardware's rules. ``problems``: one text each, with value and remedy."""
 
     def __init__(self, what: str, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
+        self.what, self.problems = what, tuple(problems)
         super().__init__(numbered(what, problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DescriptorError, (self.what, self.problems)
 
 
 def numbered(head: str, problems: Sequence[str]) -> str:

@@ -230,6 +230,10 @@ class Kernel:
 
         return Kernel(**unpack(data, name))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are by value, through ``to_bytes``: what is loaded on a device stays with its process."""
+        return Kernel.from_bytes, (self.to_bytes(),)
+
     def _offsets(self, values: Sequence[Any]) -> list[int]:
         """Of each array among ``values``: the bytes in front of it in its memref's allocation."""
         pairs = zip(self.signature.arguments, values, strict=True)

@@ -103,3 +103,29 @@ def test_processes_share_it_while_writers_are_killed(tmp_path):
     cache.put(KEY, b"last")
     entries = sum(path.stat().st_size for path in tmp_path.glob("*/*.entry"))
     assert entries <= cache.limit_bytes
+
+
+def test_an_entry_under_another_name_is_none(tmp_path):
+    """A copied file would be another kernel's."""
+    cache = DiskCache(tmp_path)
+    one, two = digest("one"), digest("two")
+    cache.put(one, b"kernel one")
+    target = cache._path(two)
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(cache._path(one).read_bytes())
+    assert cache.get(one) == b"kernel one"
+    assert cache.get(two) is None
+    assert not target.exists()
+
+
+def test_what_is_in_the_way_is_a_miss(tmp_path):
+    cache, key = DiskCache(tmp_path), digest("one")
+    cache._path(key).mkdir(parents=True)
+    assert cache.get(key) is None
+    cache.put(key, b"x")
+    assert cache.get(key) is None
+    file = tmp_path / "file"
+    file.write_text("")
+    for folder in (file, file / "below"):
+        DiskCache(folder).put(key, b"x")
+        assert DiskCache(folder).get(key) is None
