@@ -20,7 +20,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 from failure import Failure, of_exception  # noqa: E402
-from programs import programs  # noqa: E402
+from programs import programs, staged  # noqa: E402
 
 CHIPS = ("sm_90a", "sm_90", "sm_100a", "sm_120a")
 NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257,
@@ -55,7 +55,7 @@ class Case:
 
 def cases(seed: int) -> Case:
     rng = random.Random(seed)
-    known = programs()
+    known = staged() if rng.random() < 0.25 else programs()
     text = known[min(rng.randrange(len(known)), rng.randrange(len(known)))]
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 5))):
         text = rng.choices(_CHANGES, _WEIGHTS)[0](rng, text)
@@ -223,6 +223,22 @@ def _swap_values(rng: random.Random, text: str) -> str:
     return "\n".join(lines)
 
 
+def _own_attribute(rng: random.Random, text: str) -> str:
+    """An entry of what passes of the package wrote: a plan, a descriptor, what a kernel takes."""
+    found = list(re.finditer(r"(?:#tile\.\w+<|tile\.\w+ = )[^\n]*", text))
+    if not found:
+        return text
+    place = rng.choice(found)
+    parts = list(re.finditer(r'"[^"]*"|-?\d+ : i64|\[[^\[\]]*\]|\b\w+ = |-?\d+|true|false|unit|i64', place[0]))
+    if not parts:
+        return text
+    at = rng.choice(parts)
+    new = rng.choice(('"x"', "1 : i64", "-1 : i64", "[]", "{}", "unit", "true", "0.5", "array<i64: 1>", "i64",
+                      f"{2**63 - 1}",
+                      '"\\FF"', "[[]]", '"arg0.dim0"', '"(("', "nothing = ", "memref<4xf32>"))  # fmt: skip
+    return text[: place.start() + at.start()] + new + text[place.start() + at.end() :]
+
+
 def _layout(rng: random.Random, text: str) -> str:
     """A memref type gets strides, an offset or another space, wherever it stands."""
     found = sorted(set(re.findall(r"memref<[\dx?]+x\w+(?:, #gpu\.address_space<workgroup>)?>", text)))
@@ -253,9 +269,9 @@ def _letters(rng: random.Random, text: str) -> str:
 
 _CHANGES = (
     _number_everywhere, _number_once, _element_everywhere, _add_attribute, _drop_attribute, _array_entry, _drop_line,
-    _repeat_line, _swap_lines, _wrap_line, _swap_values, _layout, _letters,
+    _repeat_line, _swap_lines, _wrap_line, _swap_values, _layout, _letters, _own_attribute,
 )  # fmt: skip
-_WEIGHTS = (10, 8, 5, 16, 4, 8, 6, 4, 4, 6, 4, 8, 1)
+_WEIGHTS = (10, 8, 5, 16, 4, 8, 6, 4, 4, 6, 4, 8, 1, 8)
 
 
 @functools.cache

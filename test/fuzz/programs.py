@@ -33,3 +33,19 @@ def programs() -> tuple[str, ...]:
                 if text_error(part, "-") is None and ir.Module.parse(part):
                     kept.append(part)
     return tuple(kept)
+
+
+@functools.cache
+def staged() -> tuple[str, ...]:
+    """Examples after planning, after conversion and when lowered: with attributes that passes write and read again."""
+    from tma_mlir.compile.compiler import CompileError, compile_text
+
+    texts = []
+    for text in programs():
+        if "tile.copy_async" in text and "kernel" in text:
+            with contextlib.suppress(CompileError):
+                made = compile_text(text, keep=("planned", "nvgpu", "lowered"), assemble_cubin=False)
+                texts += [re.sub(r" loc\([^\n]*$|^#loc[^\n]*$", "", each, flags=re.M) for each in made.texts.values()]
+        if len(texts) >= 60:
+            break
+    return tuple(texts)

@@ -14,6 +14,15 @@ from ..plan.tensor_map import TensorMap
 from .elements import element_type
 from .types import Type, parse_type
 
+ARGUMENTS = "tile.arguments"
+"""On a kernel: the types of the user's arguments."""
+
+DESCRIPTORS = "tile.descriptors"
+"""On a kernel: one ``#tile.tensor_map`` for each descriptor parameter."""
+
+BARE_POINTERS = "tile.bare_pointers"
+"""On a kernel: ``KernelSignature.bare_pointers``, where it is not true."""
+
 MAY_STORE_NOTHING = "tile.may_store_nothing"
 """On a kernel: the compiler may have seen that none of its stores stores anything, and nothing may be left of them."""
 

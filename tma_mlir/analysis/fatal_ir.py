@@ -14,6 +14,7 @@ from ..errors import TileError
 from ..fatal_text import type_problem
 from .ir_access import enclosing, function_inputs
 from .launch_sizes import FUNCTIONS, LAUNCHES, function_size_errors, launch_size_errors
+from .own_attributes import own_attribute_errors
 
 
 def fatal_errors(root: ir.Operation) -> list[TileError]:
@@ -43,6 +44,7 @@ def fatal_errors(root: ir.Operation) -> list[TileError]:
         if check and not (everywhere or op.name in _ANYWHERE or enclosing(op, "gpu.module")):
             check = None  # LLVM's own code, for the host, is not compiled here
         error = next(of_types(op), None) or (next(check(op), None) if check else None)
+        error = error or next(own_attribute_errors(op), None)
         if error:
             errors.append(error)
         return ir.WalkResult.ADVANCE
@@ -142,6 +144,10 @@ GEP_DYNAMIC = -(2**31)
 
 
 def _constant_offset(op: ir.Operation) -> Iterator[TileError]:
+    unknown = _NOT_IN_LLVM.search(str(op.attributes["elem_type"]))
+    if unknown:
+        message = f"'{op.name}' op steps over {unknown[0]}, which LLVM does not have. Use an integer of as many bits"
+        yield TileError(op.location, message)
     for index in ir.DenseI32ArrayAttr(op.attributes["rawConstantIndices"]):
         if index != GEP_DYNAMIC and not -GEP_LIMIT <= index < GEP_LIMIT:
             yield TileError(
@@ -149,6 +155,9 @@ def _constant_offset(op: ir.Operation) -> Iterator[TileError]:
                 f"'{op.name}' op has the constant index {index}; MLIR keeps those below 2^28. Pass it as a value: "
                 "llvm.mlir.constant(... : i64)",
             )
+
+
+_NOT_IN_LLVM = re.compile(r"\b(?:tf32|f\d+E\w+)\b")
 
 
 _OPERAND = re.compile(r"\$(?:(\$)|(\d+)|\{(\d+))")

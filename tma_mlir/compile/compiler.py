@@ -11,7 +11,7 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import gpu
 
-from ..abi.signature import KernelSignature
+from ..abi.signature import DESCRIPTORS, KernelSignature
 from ..analysis.ir_access import collect, copies_in, enclosing
 from ..analysis.unreadable import unreadable_attribute
 from ..assembler import Cubin, assemble
@@ -192,7 +192,7 @@ def _kernel_name(op: ir.Operation) -> str:
 def _signatures(root: ir.Operation, file: str) -> dict[str, KernelSignature]:
     signatures: dict[str, KernelSignature] = {}
     for function in collect(root, ("llvm.func",)):
-        if "tile.descriptors" not in function.attributes:
+        if DESCRIPTORS not in function.attributes:
             continue
         signature = read_signature(function)
         if signature.name in signatures:

@@ -6,7 +6,16 @@ from mlir import ir
 
 from ..abi.elements import element_type
 from ..abi.passing import by_value
-from ..abi.signature import ALIGNMENTS, Argument, KernelSignature, MemRefArgument, TensorMapArgument
+from ..abi.signature import (
+    ALIGNMENTS,
+    ARGUMENTS,
+    BARE_POINTERS,
+    DESCRIPTORS,
+    Argument,
+    KernelSignature,
+    MemRefArgument,
+    TensorMapArgument,
+)
 from ..abi.symbols import for_argument
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_tensor_map
@@ -15,15 +24,13 @@ from ..dialect.plan_attr import read_tensor_map
 def read_signature(function: ir.Operation) -> KernelSignature:
     """The signature of an ``llvm.func`` (or ``gpu.func``) that ``tile-descriptor-args`` has seen."""
     attributes = function.attributes
-    types = [ir.TypeAttr(each).value for each in ir.ArrayAttr(attributes["tile.arguments"])]
+    types = [ir.TypeAttr(each).value for each in ir.ArrayAttr(attributes[ARGUMENTS])]
     alignments = list(ir.DenseI64ArrayAttr(attributes[ALIGNMENTS])) if ALIGNMENTS in attributes else [1] * len(types)
     return KernelSignature(
         name=ir.StringAttr(attributes["sym_name"]).value,
-        tensor_maps=tuple(_tensor_map(each) for each in ir.ArrayAttr(attributes["tile.descriptors"])),
+        tensor_maps=tuple(_tensor_map(each) for each in ir.ArrayAttr(attributes[DESCRIPTORS])),
         arguments=tuple(map(_argument, types, alignments)),
-        bare_pointers=ir.BoolAttr(attributes["tile.bare_pointers"]).value
-        if "tile.bare_pointers" in attributes
-        else True,
+        bare_pointers=ir.BoolAttr(attributes[BARE_POINTERS]).value if BARE_POINTERS in attributes else True,
         grid=_triple(attributes, "gpu.known_grid_size", "known_grid_size"),
         block=_triple(attributes, "gpu.known_block_size", "known_block_size"),
         cluster=_triple(attributes, "nvvm.cluster_dim", "known_cluster_size"),

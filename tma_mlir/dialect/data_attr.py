@@ -42,7 +42,7 @@ def attribute_data(attribute: ir.Attribute) -> Data:
         if kind is ir.StringAttr:
             try:
                 return attribute.value  # type: ignore[attr-defined]
-            except UnicodeDecodeError:
+            except (UnicodeDecodeError, RuntimeError):  # the latter from nanobind
                 raise DataError("a text that is not UTF-8") from None
         if kind is ir.ArrayAttr:
             return [read(each) for each in attribute]  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import builtin
 
+from ..abi.signature import ARGUMENTS, DESCRIPTORS
 from ..analysis.dynamic_shared import SHARED_BYTES, dynamic_shared_bytes
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.ir_access import collect, function_inputs, is_kernel
@@ -27,7 +28,7 @@ from .registry import Pass
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     launches = launches_by_kernel(op)
     for function in collect(op, ("gpu.func",)):
-        if not is_kernel(function) or "tile.arguments" in function.attributes:
+        if not is_kernel(function) or ARGUMENTS in function.attributes:
             continue
         descriptors = [each.opview for each in collect(function, (CreateDescriptorOp.OPERATION_NAME,))]
         with function.context, function.location:
@@ -56,8 +57,8 @@ def _rewrite(function: ir.Operation, descriptors: list[CreateDescriptorOp]) -> N
     block = function.regions[0].blocks[0]
     inputs = function_inputs(function)
     attributes = function.attributes
-    attributes["tile.arguments"] = ir.ArrayAttr.get([ir.TypeAttr.get(each) for each in inputs])
-    attributes["tile.descriptors"] = ir.ArrayAttr.get([each.map for each in descriptors])
+    attributes[ARGUMENTS] = ir.ArrayAttr.get([ir.TypeAttr.get(each) for each in inputs])
+    attributes[DESCRIPTORS] = ir.ArrayAttr.get([each.map for each in descriptors])
     if not descriptors:
         return
     pointer = ir.Type.parse("!llvm.ptr")

@@ -13,6 +13,7 @@ from typing import Any
 from mlir import ir
 from mlir.dialects import builtin, llvm
 
+from ..abi.signature import ARGUMENTS, BARE_POINTERS
 from ..analysis.ir_access import collect, function_inputs
 from ..dialect.memrefs import MemRef, read_memref
 from ..lower.pointers import descriptor_type, own_space, pointer_type
@@ -21,13 +22,13 @@ from .registry import Pass
 
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     for function in collect(op, ("gpu.func",)):
-        if "tile.arguments" not in function.attributes:
+        if ARGUMENTS not in function.attributes:
             continue  # launched by host code in the module, which passes memrefs its own way
         memrefs = [_memref(type_) for type_ in function_inputs(function)]
         if any(memref and _is_dynamic(memref) for memref in memrefs):
             with function.context, function.location:
                 _expand(function, memrefs)
-                function.attributes["tile.bare_pointers"] = ir.BoolAttr.get(False)
+                function.attributes[BARE_POINTERS] = ir.BoolAttr.get(False)
 
 
 def _memref(type_: ir.Type) -> MemRef | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mlir import ir
 
+from ..abi.signature import DESCRIPTORS
 from ..analysis.ir_access import collect
 from ..analysis.shared_tiles import MAX_ALIGNMENT
 from ..hardware import DESCRIPTOR_BYTES
@@ -26,7 +27,7 @@ _PARAMETER = (
 def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     with op.context:
         for function in collect(op, ("llvm.func",)):
-            if "tile.descriptors" in function.attributes:
+            if DESCRIPTORS in function.attributes:
                 _mark_descriptors(function)
         for module in [op] if op.name == "gpu.module" else collect(op, ("gpu.module",)):
             _separate_dynamic_shared_memory(module)
@@ -34,7 +35,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
 
 def _mark_descriptors(function: ir.Operation) -> None:
     attributes = function.attributes
-    count = len(ir.ArrayAttr(attributes["tile.descriptors"]))
+    count = len(ir.ArrayAttr(attributes[DESCRIPTORS]))
     if not count:
         return
     total = len(function.regions[0].blocks[0].arguments)

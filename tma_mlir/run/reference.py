@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from mlir import ir
 
-from ..abi.signature import KernelSignature
+from ..abi.signature import DESCRIPTORS, KernelSignature
 from ..analysis.ir_access import collect
 from ..compile.compiler import CompileError, debug_text, named, parse
 from ..compile.signature_reader import read_signature
@@ -32,7 +32,7 @@ def lower_reference(text: str | bytes, name: str) -> Reference:
             run_pipeline(root, f"builtin.module({reference_pipeline()})")
         except ir.MLIRError:
             raise CompileError(named(diagnostics.seen, name)) from None
-        kernels = [each for each in collect(root, ("llvm.func",)) if "tile.descriptors" in each.attributes]
+        kernels = [each for each in collect(root, ("llvm.func",)) if DESCRIPTORS in each.attributes]
         signatures = {signature.name: signature for signature in map(read_signature, kernels)}
         scratch = {kernel: _scratch(each) for kernel, each in zip(signatures, kernels, strict=True)}
         return debug_text(root, name), signatures, scratch

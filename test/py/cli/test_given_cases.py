@@ -75,6 +75,7 @@ OUTCOMES = [
     ("41_one_thread_fallback", "explain", (), 0, ["by one thread, 1024 copies", "Pad the pitch"]),
     ("44_scalar_i8", "run", ("--arg", "0=zeros", "--arg", "1=300"), 1, ["300 does not fit i8"]),
     ("45_divergent_barrier", "run", (), 3, [":9:7: error", "lanes 8-31"]),
+    ("17_descriptors_attr", "opt", TO_CUBIN, 1, [":3:3: error: .*needed: an array of #tile.tensor_map"]),
     ("46_livelock_atomic", "run", ("--arg", "0=zeros"), 3, ["error", "loops for ever"]),
 ]
 
