@@ -180,7 +180,7 @@ def _union_coder(arguments: tuple[Any, ...]) -> _Coder:
     def read(data: Data, symbols: Symbols, place: str) -> Any:
         fields = dict(_dictionary(data, place))
         kind = fields.pop("kind", None)
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise DataError(f"{place}: needed: a kind of {', '.join(kinds)}; found {kind!r}")
         return _coder(kinds[kind]).read(fields, symbols, place)
 

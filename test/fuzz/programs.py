@@ -45,7 +45,17 @@ def staged() -> tuple[str, ...]:
         if "tile.copy_async" in text and "kernel" in text:
             with contextlib.suppress(CompileError):
                 made = compile_text(text, keep=("planned", "nvgpu", "lowered"), assemble_cubin=False)
-                texts += [re.sub(r" loc\([^\n]*$|^#loc[^\n]*$", "", each, flags=re.M) for each in made.texts.values()]
+                texts += [_without_places(each) for each in made.texts.values()]
         if len(texts) >= 60:
             break
     return tuple(texts)
+
+
+def _without_places(text: str) -> str:
+    """Without locations, which are most of a lowered module."""
+    from mlir import ir
+
+    from tma_mlir.dialect import make_context
+
+    with make_context():
+        return str(ir.Module.parse(text))

@@ -26,6 +26,9 @@ BARE_POINTERS = "tile.bare_pointers"
 MAY_STORE_NOTHING = "tile.may_store_nothing"
 """On a kernel: the compiler may have seen that none of its stores stores anything, and nothing may be left of them."""
 
+CHIP = "tile.chip"
+"""On a kernel: the chip that its copies were converted for."""
+
 ALIGNMENTS = "tile.alignments"
 """On a kernel: ``MemRefArgument.alignment`` of each user argument."""
 

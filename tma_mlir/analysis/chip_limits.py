@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from mlir import ir
 
+from ..abi.signature import CHIP
 from ..chips import CHIPS, Chip, Feature, chips_with
 from ..errors import TileError
 from .dynamic_shared import SHARED_BYTES, dynamic_shared_bytes
@@ -30,6 +31,18 @@ _NEEDS = {
 """Operations that LLVM 22 ends the process on ("Cannot select") where the chip lacks their instruction."""
 _REDUX = "nvvm.redux.sync"
 """Of integers on every chip, of f32 on some."""
+
+
+def other_chip_errors(function: ir.Operation, chip: Chip) -> Iterator[TileError]:
+    """A kernel whose copies were converted for another chip, which may have instructions that this one lacks."""
+    if CHIP in function.attributes and isinstance(function.attributes[CHIP], ir.StringAttr):
+        made_for = ir.StringAttr(function.attributes[CHIP]).value
+        if made_for != chip.name:
+            yield TileError(
+                function.location,
+                f"the copies of this kernel were converted for {made_for}, and it is compiled for {chip.name}. Convert "
+                f"them for {chip.name}, or compile it for {made_for}",
+            )
 
 
 def missing_features(function: ir.Operation, chip: Chip) -> Iterator[TileError]:

@@ -131,7 +131,7 @@ def _aligned(op: ir.Operation, value: int, what: str) -> Iterator[TileError]:
 
 
 def _alignment(op: ir.Operation) -> Iterator[TileError]:
-    if op.name == "llvm.mlir.global":
+    if op.name in ("llvm.mlir.global", "memref.global"):
         yield from _symbol(op)
     if "alignment" in op.attributes and isinstance(op.attributes["alignment"], ir.IntegerAttr):
         yield from _aligned(op, ir.IntegerAttr(op.attributes["alignment"]).value, "alignment")
@@ -157,7 +157,7 @@ def _constant_offset(op: ir.Operation) -> Iterator[TileError]:
             )
 
 
-_NOT_IN_LLVM = re.compile(r"\b(?:tf32|f\d+E\w+)\b")
+_NOT_IN_LLVM = re.compile(r"\b(?:tf32|f\d+E\w+|index|none|complex<.*|memref<.*|tensor<.*)")
 
 
 _OPERAND = re.compile(r"\$(?:(\$)|(\d+)|\{(\d+))")
@@ -213,10 +213,15 @@ def _targets(op: ir.Operation) -> Iterator[TileError]:
 
 _ANYWHERE = frozenset({*LAUNCHES, "gpu.module"})
 
+_WITH_ALIGNMENT = (
+    *("llvm.load", "llvm.store", "llvm.alloca", "llvm.mlir.global"),
+    *("memref.global", "memref.alloc", "memref.alloca", "memref.load", "memref.store", "vector.load", "vector.store"),
+)
+
 _CHECKS: dict[str, Check] = {
     **dict.fromkeys(FUNCTIONS, _function),
     **dict.fromkeys(LAUNCHES, launch_size_errors),
-    **dict.fromkeys(("llvm.load", "llvm.store", "llvm.alloca", "llvm.mlir.global"), _alignment),
+    **dict.fromkeys(_WITH_ALIGNMENT, _alignment),
     **dict.fromkeys(
         tuple(f"{d}.{n}" for d in ("arith", "llvm") for n in ("sitofp", "uitofp", "fptosi", "fptoui")), _wide_conversion
     ),
@@ -230,5 +235,4 @@ _CHECKS: dict[str, Check] = {
     "llvm.getelementptr": _constant_offset,
     "llvm.inline_asm": _inline_asm,
     "gpu.module": _targets,
-    "memref.global": _symbol,
 }

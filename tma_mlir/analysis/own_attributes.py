@@ -10,10 +10,12 @@ from ..abi.elements import element_type
 from ..abi.passing import by_value
 from ..abi.signature import ALIGNMENTS, ARGUMENTS, BARE_POINTERS, DESCRIPTORS, MAY_STORE_NOTHING
 from ..codec import DataError
+from ..dialect.attributes import LayoutAttr
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_tensor_map
-from ..dialect.tile import CreateDescriptorOp
+from ..dialect.tile import CopyAsyncOp, CreateDescriptorOp
 from ..errors import TileError
+from ..hardware import MAX_RANK
 from .dynamic_shared import SHARED_BYTES
 
 _REMEDY = "Run the passes that write it again"
@@ -25,6 +27,15 @@ def own_attribute_errors(op: ir.Operation) -> Iterator[TileError]:
         problem = _tensor_map_problem(op.attributes["map"])
         if problem:
             yield TileError(op.location, f"'{op.name}' op has an attribute 'map' that is wrong: {problem}. {_REMEDY}")
+        return
+    if op.name == CopyAsyncOp.OPERATION_NAME:
+        for name in ("source_layout", "destination_layout"):
+            if name in op.attributes and str(op.attributes[name]).startswith("#tile.layout<"):
+                try:
+                    LayoutAttr(op.attributes[name])
+                except ValueError as error:
+                    message = f"'{op.name}' op has an attribute '{name}' that is wrong: {error}. Write #tile.layout<"
+                    yield TileError(op.location, f"{message}[extents], [strides]>")
         return
     if op.name not in ("gpu.func", "llvm.func"):
         return
@@ -76,9 +87,19 @@ def _tensor_map_problem(attribute: ir.Attribute) -> str | None:
     if not str(attribute).startswith("#tile.tensor_map<"):
         return f"needed: #tile.tensor_map, found {attribute}"
     try:
-        read_tensor_map(attribute)
+        map_ = read_tensor_map(attribute).tensor_map
     except (DataError, ValueError, TypeError) as error:
         return str(error)
+    rank = len(map_.dims)
+    if not 1 <= rank <= MAX_RANK:
+        return f"{rank} dims; needed: 1 to {MAX_RANK}"
+    for name, found, needed in (
+        ("strides_bytes", map_.strides_bytes, rank - 1),
+        ("box", map_.box, rank),
+        ("element_strides", map_.element_strides, rank),
+    ):
+        if len(found) != needed and not (name == "box" and map_.im2col is not None):
+            return f"{len(found)} {name} beside {rank} dims; needed: {needed}"
     return None
 
 

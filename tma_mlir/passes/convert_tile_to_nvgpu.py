@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from mlir import ir
 from mlir.dialects import scf
 
-from ..abi.signature import ALIGNMENTS, MAY_STORE_NOTHING
+from ..abi.signature import ALIGNMENTS, CHIP, MAY_STORE_NOTHING
 from ..analysis.copy_requests import RequestReader
 from ..analysis.global_views import viewed_argument
 from ..analysis.ir_access import block_owner, collect, copies_in, enclosing, function_inputs
@@ -49,6 +49,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
     for copy, plan in planned:
         with copy.operation.context, copy.operation.location, ir.InsertionPoint(copy.operation):
             context = CopyContext(copy)
+            _name_chip(copy.operation, plan)
             if plan.variant is not Variant.EMPTY:
                 _align(context, plan, declarations)
                 _rely_on_alignment(context, plan)
@@ -93,6 +94,13 @@ def _align(context: CopyContext, plan: CopyPlan, declarations: Declarations) -> 
             f"'tile.copy_async' op needs shared memory aligned to {plan.shared_alignment_bytes} bytes, and cannot see "
             "where its tile is reserved. Use a memref.global, a workgroup attribution or gpu.dynamic_shared_memory",
         )
+
+
+def _name_chip(op: ir.Operation, plan: CopyPlan) -> None:
+    """Notes on the kernel which chip its instructions are for: another may not have them."""
+    function = enclosing(op, "gpu.func")
+    if function is not None:
+        function.attributes[CHIP] = ir.StringAttr.get(plan.request.chip)
 
 
 def _rely_on_alignment(context: CopyContext, plan: CopyPlan) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlir import ir
 
-from ..analysis.chip_limits import missing_features, shared_memory_errors
+from ..analysis.chip_limits import missing_features, other_chip_errors, shared_memory_errors
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, enclosing
@@ -54,6 +54,7 @@ def run(op: ir.Operation, options: Mapping[str, Any]) -> None:
         errors += register_errors(function)
         errors += relaxed_arrive_errors(function, _ptx(function))
         errors += static_shared_errors(function)
+        errors += other_chip_errors(function, chip)
         errors += missing_features(function, chip)
         errors += shared_memory_errors(function, chip)
         for location, message in (*mma_store_warnings(function), *arrive_warnings(function)):

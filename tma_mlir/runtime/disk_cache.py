@@ -57,7 +57,7 @@ class DiskCache:
         path = self._path(key)
         try:
             data = path.read_bytes()
-        except OSError:
+        except (OSError, ValueError):  # the latter for names that no system has
             return None
         content = data[_DIGEST_BYTES:]
         if _seal(key, content) != data[:_DIGEST_BYTES]:
@@ -73,7 +73,7 @@ class DiskCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(suffix=_TEMPORARY, dir=path.parent)
-        except OSError:
+        except (OSError, ValueError):
             return
         try:
             with os.fdopen(handle, "wb") as file:
@@ -95,7 +95,7 @@ class DiskCache:
         return self.folder / key[:2] / (key[2:] + _SUFFIX)
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        with contextlib.suppress(OSError):  # the folder may be one that nobody may read
+        with contextlib.suppress(OSError, ValueError):  # the folder may be one that nobody may read
             for path in self.folder.glob("??/*"):
                 if path.suffix in (_SUFFIX, _TEMPORARY):
                     with contextlib.suppress(OSError):  # another process may have removed it

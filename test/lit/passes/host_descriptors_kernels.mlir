@@ -21,8 +21,8 @@
 // TWO: %[[V2:.*]] = memref.reinterpret_cast %[[B]] to offset: [0], sizes: [128, 64]
 // TWO: gpu.launch_func @kernels::@second {{.*}} args(%[[B]] : memref<128x64xf16>, %{{.*}} : !llvm.ptr)
 // TWO-LABEL: gpu.module @kernels
-// TWO: gpu.func @first(%{{.*}}: memref<64x64xf16>, %{{.*}}: !llvm.ptr) kernel {
-// TWO: gpu.func @second(%{{.*}}: memref<128x64xf16>, %{{.*}}: !llvm.ptr) kernel {
+// TWO: gpu.func @first(%{{.*}}: memref<64x64xf16>, %{{.*}}: !llvm.ptr) kernel attributes {tile.chip = "sm_90a"} {
+// TWO: gpu.func @second(%{{.*}}: memref<128x64xf16>, %{{.*}}: !llvm.ptr) kernel attributes {tile.chip = "sm_90a"} {
 // TWO: gpu.func @unlaunched(%{{.*}}: !llvm.ptr, %{{.*}}: memref<32x64xf16>) kernel attributes {tile.arguments = [memref<32x64xf16>]
 // TWO-LABEL: func.func @other
 // TWO: %[[T0:.*]] = gpu.wait async
@@ -108,9 +108,9 @@ module attributes {gpu.container_module} {
 // EQUAL: memref.reinterpret_cast %arg0
 // EQUAL: gpu.launch_func @left::@kernel {{.*}} args(%arg0 : memref<64x64xf16>, %{{.*}} : !llvm.ptr)
 // EQUAL-LABEL: gpu.module @left
-// EQUAL: gpu.func @kernel(%{{.*}}: memref<64x64xf16>, %{{.*}}: !llvm.ptr) kernel {
+// EQUAL: gpu.func @kernel(%{{.*}}: memref<64x64xf16>, %{{.*}}: !llvm.ptr) kernel attributes {tile.chip = "sm_90a"} {
 // EQUAL-LABEL: gpu.module @right
-// EQUAL: gpu.func @kernel(%{{.*}}: memref<128x64xf16>, %{{.*}}: !llvm.ptr) kernel {
+// EQUAL: gpu.func @kernel(%{{.*}}: memref<128x64xf16>, %{{.*}}: !llvm.ptr) kernel attributes {tile.chip = "sm_90a"} {
 // EQUAL-LABEL: gpu.module @third
 // EQUAL: gpu.func @kernel(%{{.*}}: !llvm.ptr, %{{.*}}: memref<32x64xf16>) kernel attributes {tile.arguments
 
@@ -172,7 +172,7 @@ module attributes {gpu.container_module} {
 
 // NESTED-LABEL: module @inner
 // NESTED: gpu.launch_func @kernels::@kernel {{.*}} args(%arg0 : memref<128x64xf16>, %{{.*}} : !llvm.ptr)
-// NESTED: gpu.func @kernel(%{{.*}}: memref<128x64xf16>, %{{.*}}: !llvm.ptr) kernel {
+// NESTED: gpu.func @kernel(%{{.*}}: memref<128x64xf16>, %{{.*}}: !llvm.ptr) kernel attributes {tile.chip = "sm_90a"} {
 // NESTED: gpu.func @named_from_outside(%{{.*}}: memref<64x64xf16>, %{{.*}}: !llvm.ptr) kernel {
 // NESTED-LABEL: func.func @outside
 // NESTED: gpu.launch_func @inner::@kernels::@named_from_outside {{.*}} args(%arg0 : memref<64x64xf16>, %{{.*}} : !llvm.ptr)

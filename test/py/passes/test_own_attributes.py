@@ -11,7 +11,7 @@ KERNEL = """gpu.module @m {{
 }}"""
 MAP = (
     '#tile.tensor_map<{argument = 0 : i64, tensor_map = {box = [64, 8], data_type = "FLOAT16", dims = [64, 8], '
-    "strides_bytes = [128]}}>"
+    "element_strides = [1, 1], strides_bytes = [128]}}>"
 )
 TYPES = "tile.arguments = [memref<8x64xf16>]"
 
