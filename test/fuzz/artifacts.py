@@ -6,6 +6,7 @@ fields of the recipe get other values, vanish or are doubled.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -101,7 +102,7 @@ def _saved(number: int) -> bytes:
     path = ROOT / "examples" / EXAMPLES[number]
     made = compile_text(path.read_text(), "sm_90a", name=path.name, assemble_cubin=False)
     (signature,) = made.signatures.values()
-    plans = [copy.plan for copy in made.plans]
+    plans = [each.plan for each in made.plans]
     kernel = CompiledKernel(bytes(range(256)) * 8, signature, ptx=made.ptx, plans=plans, chip="sm_90a", source="")
     return kernel.to_bytes()
 
@@ -148,7 +149,7 @@ def _rewritten(rng: random.Random, data: bytes) -> tuple[str, bytes]:
             if how == "drop":
                 place.pop(key)
                 break
-            place[key] = rng.choice(VALUES)
+            place[key] = copy.deepcopy(rng.choice(VALUES))  # changed once more, it must not hold itself
         parts["kernel.json"] = json.dumps(recipe).encode(errors="surrogatepass")
     elif how == "deep":
         depth = rng.choice((100, 2000, 200000))

@@ -288,9 +288,9 @@ def check(case: Case) -> Failure | None:
     try:
         compile_text(case.text, case.chip, assemble_cubin=case.assemble, context=_context())
     except CompileError as error:
-        if any(each.severity == "error" and each.message for each in error.diagnostics):
+        if any(each.severity == "error" and each.message and each.place for each in error.diagnostics):
             return None
-        return Failure("an error without a message", repr(case))
+        return Failure("an error without a message or a place", repr(case))
     except AssemblerError:
         return None  # of a program that PTX can say and no chip can run
     except Exception as error:

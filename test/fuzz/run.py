@@ -31,7 +31,8 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1]), str(FOLDER.parents[1] / "te
 CHUNK = 200
 """Cases of a worker; then it is replaced, so that what a case leaves behind does not reach far."""
 NOW = struct.Struct("<qd")
-"""The seed of the case under way and when it began, in seconds of the monotonic clock."""
+"""The seed of the case under way and when it began, in seconds of the monotonic clock. Written as a whole:
+``pack_into`` fills with zeros first, which the parent would take for a case that began long ago."""
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Found:
 def start(fuzzer: Any, seeds: range, memory_bytes: int, until: float) -> Worker:
     """Forks a worker for ``seeds``, which begins no case after ``until``."""
     now = mmap.mmap(-1, NOW.size)
-    NOW.pack_into(now, 0, seeds.start, time.monotonic())
+    now[:] = NOW.pack(seeds.start, time.monotonic())
     read, write = os.pipe()
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the worker has ended)
     sys.stdout.flush()
@@ -98,7 +99,7 @@ def _work(
         for seed in seeds:
             if time.monotonic() > until:
                 return
-            NOW.pack_into(now, 0, seed, time.monotonic())
+            now[:] = NOW.pack(seed, time.monotonic())
             failure = fuzzer.check(fuzzer.cases(seed))
             output.write(json.dumps([seed, failure and [failure.kind, failure.detail[:20000]]]) + "\n")
             if failure:
@@ -129,7 +130,7 @@ def finish(worker: Worker, found: Found, late: bool) -> range:
     worker.errors.close()
     if not status and not late:
         return range(0)
-    seed, _ = NOW.unpack_from(worker.now)
+    seed, _ = NOW.unpack(worker.now[:])
     lost = seed - (worker.seeds.start + worker.done)
     found.cases += max(0, lost) + 1  # what was done, but not yet written
     reason = re.findall(r"Assertion `.*|LLVM ERROR: .*|.*UNREACHABLE.*|^error: .*", said)
@@ -156,7 +157,7 @@ def run(name: str, seeds: range, workers: int = 1, seconds: float = 0.0, limit: 
         ready = select.select([worker.output for worker in running], [], [], 0.2)[0]
         for worker in list(running):
             alive = worker.output not in ready or read(worker, found)
-            late = alive and time.monotonic() - NOW.unpack_from(worker.now)[1] > limit
+            late = alive and time.monotonic() - NOW.unpack(worker.now[:])[1] > limit
             if late:
                 os.kill(worker.process, 9)
             if late or not alive:

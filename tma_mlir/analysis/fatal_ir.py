@@ -133,8 +133,26 @@ def _aligned(op: ir.Operation, value: int, what: str) -> Iterator[TileError]:
 def _alignment(op: ir.Operation) -> Iterator[TileError]:
     if op.name in ("llvm.mlir.global", "memref.global"):
         yield from _symbol(op)
+        yield from _address_space(op)
     if "alignment" in op.attributes and isinstance(op.attributes["alignment"], ir.IntegerAttr):
         yield from _aligned(op, ir.IntegerAttr(op.attributes["alignment"]).value, "alignment")
+
+
+_SPACES = frozenset({0, 1, 3, 4, 5})
+"""Of variables in PTX: generic, global, shared, constant and local memory."""
+
+
+def _address_space(op: ir.Operation) -> Iterator[TileError]:
+    """LLVM ends the process on a variable in a space that PTX does not have."""
+    if op.name == "memref.global":
+        space = ir.MemRefType(ir.TypeAttr(op.attributes["type"]).value).memory_space
+    elif "addr_space" in op.attributes:
+        space = op.attributes["addr_space"]
+    else:
+        return
+    if isinstance(space, ir.IntegerAttr) and space.value not in _SPACES:
+        message = f"'{op.name}' op is in address space {space.value}; needed: one of 0, 1, 3, 4, 5"
+        yield TileError(op.location, f"{message}. Use 3 for shared memory")
 
 
 GEP_LIMIT = 2**28

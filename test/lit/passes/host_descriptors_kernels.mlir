@@ -173,7 +173,7 @@ module attributes {gpu.container_module} {
 // NESTED-LABEL: module @inner
 // NESTED: gpu.launch_func @kernels::@kernel {{.*}} args(%arg0 : memref<128x64xf16>, %{{.*}} : !llvm.ptr)
 // NESTED: gpu.func @kernel(%{{.*}}: memref<128x64xf16>, %{{.*}}: !llvm.ptr) kernel attributes {tile.chip = "sm_90a"} {
-// NESTED: gpu.func @named_from_outside(%{{.*}}: memref<64x64xf16>, %{{.*}}: !llvm.ptr) kernel {
+// NESTED: gpu.func @named_from_outside(%{{.*}}: memref<64x64xf16>, %{{.*}}: !llvm.ptr) kernel attributes {tile.chip = "sm_90a"} {
 // NESTED-LABEL: func.func @outside
 // NESTED: gpu.launch_func @inner::@kernels::@named_from_outside {{.*}} args(%arg0 : memref<64x64xf16>, %{{.*}} : !llvm.ptr)
 // NESTED: gpu.func @kernel(%{{.*}}: !llvm.ptr, %{{.*}}: memref<32x64xf16>) kernel attributes {tile.arguments
