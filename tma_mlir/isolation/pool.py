@@ -45,7 +45,8 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._printed,
             pass_fds=(alive, self._notes.handle),
-            env={**os.environ, "PYTHONPATH": path},
+            # Modules come from where the host has them, and not from a file of that name in its working directory.
+            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
             bufsize=0,
         )
         os.close(alive)

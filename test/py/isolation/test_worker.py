@@ -200,6 +200,14 @@ def test_an_interrupt_of_the_host_is_a_keyboard_interrupt():
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\nTrue\n", "")
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 looks for modules in the working directory first")
+def test_files_in_the_working_directory_are_not_modules(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise ImportError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    POOL.close()
+    assert compiled(COPY, isolate=True).ptx
+
+
 def test_a_worker_is_replaced_after_many_requests(monkeypatch):
     from tma_mlir.isolation import pool
 
