@@ -265,6 +265,10 @@ def _known(kernel: Kernel, name: str) -> Shape | None:
     return tuple(value) if isinstance(value, list) and any(value) else None  # type: ignore[return-value]
 
 
+MOST_BLOCKS = 1 << 24
+"""A block takes a millisecond at least: these, hours."""
+
+
 def _launch(
     kernel: Kernel, signature: KernelSignature, grid: Extent, block: Extent, cluster: Extent
 ) -> tuple[Shape, Shape, Shape]:
@@ -282,6 +286,12 @@ def _launch(
     threads = math.prod(block3)
     if threads > 1024:
         raise SimulationError("launch", f"a block of {threads} threads; legal are 1..1024")
+    if math.prod(grid3) > MOST_BLOCKS:
+        raise SimulationError(
+            "launch",
+            f"a grid of {math.prod(grid3)} blocks, which take days one by one; at most {MOST_BLOCKS} are simulated. "
+            "Simulate a part of it: a smaller grid",
+        )
     if math.prod(cluster3) > 16:
         raise SimulationError("launch", f"cluster {cluster3} has more than 16 CTAs")
     return grid3, block3, cluster3

@@ -180,3 +180,13 @@ def test_each_of_several_kernels_is_simulated_by_itself():
         out = np.zeros(32, np.int32)
         kernels[name].simulate(1, 32, out)
         assert (out == value).all()
+
+
+def test_a_grid_that_would_take_days_is_refused():
+    text = (
+        "gpu.module @m { gpu.func @k(%a: memref<4xi32>) kernel attributes {known_block_size = array<i32: 1, 1, 1>} "
+        "{ gpu.return } }"
+    )
+    kernel = tma_mlir.compile(text, "sm_90a")
+    with pytest.raises(SimulationError, match=r"a grid of 2147483647 blocks.*at most 16777216 are simulated"):
+        kernel.simulate(2**31 - 1, None, np.zeros(4, np.int32))
