@@ -68,10 +68,10 @@ def compile_all(
 
     ``isolate``: whether to compile in a child process, which is kept warm: where MLIR would end the process, it ends
     the child, and ``CompileError`` says in which pass. Left out: for text and files, not for modules. ``timeout``:
-    seconds after which the child is ended, None for never.
+    seconds after which the child is ended, None for never; without a child, nothing can end MLIR.
     """
     text, name = _program(source)
-    _check_options(chip, opt_level, assembler, assembler_options)
+    _check_options(chip, opt_level, assembler, assembler_options, cache, isolate, timeout)
     if chip == "native":
         chip = driver.native_chip()
     known_chip(chip)  # an unknown one is refused before anything is looked up
@@ -98,14 +98,28 @@ def compile_all(
     return kernels
 
 
-def _check_options(chip: Any, opt_level: Any, assembler: Any, assembler_options: Any) -> None:
+MOST_SECONDS = 1e6
+"""Days; waits of more are not possible on every system."""
+
+
+def _check_options(
+    chip: Any, opt_level: Any, assembler: Any, assembler_options: Any, cache: Any, isolate: Any, timeout: Any
+) -> None:
     for name, value in (("chip", chip), ("assembler", assembler)):
         if not isinstance(value, str):
             raise TypeError(f"{name} is a text, not {type(value).__qualname__}")
     if not isinstance(assembler_options, list | tuple) or not all(isinstance(each, str) for each in assembler_options):
         raise TypeError("assembler_options is a list or a tuple of texts, as ['-lineinfo']")
-    if opt_level not in range(4):
+    if isinstance(opt_level, bool) or opt_level not in range(4):
         raise ValueError("opt_level is 0, 1, 2 or 3")
+    if not isinstance(cache, bool | DiskCache):
+        raise TypeError(f"cache is True, False or a DiskCache, not {type(cache).__qualname__}")
+    if isolate is not None and not isinstance(isolate, bool):
+        raise TypeError(f"isolate is True, False or None, not {type(isolate).__qualname__}")
+    if timeout is not None and not isinstance(timeout, int | float):
+        raise TypeError(f"timeout is a number of seconds or None, not {type(timeout).__qualname__}")
+    if timeout is not None and not 0 < timeout <= MOST_SECONDS:
+        raise ValueError(f"timeout is {timeout}, needed: more than 0 and at most {MOST_SECONDS:.0f} seconds, or None")
 
 
 def _callers_level() -> int:

@@ -78,6 +78,10 @@ def assemble(ptx: str, chip: str, *, assembler: str = "nvjitlink", options: Sequ
     return Cubin(data, log, chip, assembler_version(assembler), parse_resources(log))
 
 
+VERSION_SECONDS = 10
+"""A tool that does not say its version by then is not an assembler."""
+
+
 @cache
 def assembler_version(assembler: str = "nvjitlink") -> str:
     """The tool and its version: what a cache of cubins must hold in its key."""
@@ -86,8 +90,9 @@ def assembler_version(assembler: str = "nvjitlink") -> str:
         return f"nvjitlink {major}.{minor}"
     path = find_ptxas() if assembler == "ptxas" else assembler
     try:
-        text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
+        command = [path, "--version"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=VERSION_SECONDS).stdout
+    except (OSError, subprocess.SubprocessError) as error:
         raise AssemblerError(f"{path} does not run: {error}", chip="") from None
     version = re.search(r"V([0-9.]+)", text)
     return f"ptxas {version[1] if version else text.strip()}"
@@ -178,7 +183,10 @@ def _with_ptxas(ptx: str, chip: str, path: str, options: Sequence[str]) -> tuple
         log = done.stderr + done.stdout
         if done.returncode:
             raise AssemblerError(f"{path} refused the PTX for {chip}", chip=chip, log=log)
-        return target.read_bytes(), log
+        try:
+            return target.read_bytes(), log
+        except OSError:
+            raise AssemblerError(f"{path} ended without an error and wrote no cubin", chip=chip, log=log) from None
 
 
 def parse_resources(log: str) -> dict[str, Resources]:

@@ -42,6 +42,7 @@ class CompiledKernel(Kernel):
         schedules: int = 1,
         check: bool = True,
         profile: bool = False,
+        max_steps: int | None = None,
         trace: str | os.PathLike[str] | None = None,
     ) -> SimulationResult:
         """What ``kernel[grid, block](*arguments)`` does on a GPU, done here: arrays are changed in place.
@@ -49,7 +50,8 @@ class CompiledKernel(Kernel):
         Arrays are those of the host (NumPy, PyTorch on the CPU), and arguments, grid, block and cluster are checked as
         a launch checks them. ``schedules``: the orders of warps and copies to try; all have to give the same bytes.
         ``check``: whether to look for races and other hazards (faults and hangs are always found). ``profile``: count
-        bank conflicts and sectors. ``trace``: a file for a timeline. The result is that of the first schedule.
+        bank conflicts and sectors. ``max_steps``: steps after which a run counts as endless (10^10).
+        ``trace``: a file for a timeline. The result is that of the first schedule.
 
         Raises ``SimulationError`` for what is wrong in the kernel, ``ArgumentTypeError``, and ``TypeError`` or
         ``ValueError`` for grid, block and cluster.
@@ -75,6 +77,7 @@ class CompiledKernel(Kernel):
             schedules=schedules,
             checks=check,
             profile=profile,
+            max_steps=max_steps,
             trace=trace is not None,
             chip=self.chip,
         )

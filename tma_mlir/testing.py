@@ -32,13 +32,15 @@ def simulate(
     schedules: int = 1,
     checks: bool | str = True,
     profile: bool = False,
+    max_steps: int | None = None,
     trace: str | Path | None = None,
 ) -> SimulationResult:
     """Compile ``kernel`` and run it on ``args``; NumPy arrays among them are changed in place.
 
     ``kernel``: a file, MLIR text, or a compiled module that kept its ``lowered`` text. ``name`` picks one of several
     kernels. ``grid``, ``block`` and ``cluster`` default to what the kernel says. ``schedules``: run that many orders of
-    warps and copies and require one answer. ``trace``: write the timeline of the first for Perfetto. Raises
+    warps and copies and require one answer. ``max_steps``: steps
+    after which a run counts as endless (10^10). ``trace``: write the timeline of the first for Perfetto. Raises
     ``SimulationError`` for hangs, races, faults and out-of-bounds accesses, with source locations.
     """
     compiled = _compiled(kernel)
@@ -53,6 +55,7 @@ def simulate(
         schedules=schedules,
         checks=checks,
         profile=profile,
+        max_steps=max_steps,
         trace=trace is not None,
     )
     if trace is not None and result.trace is not None:

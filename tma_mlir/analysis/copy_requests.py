@@ -275,10 +275,12 @@ class _Promised:
         promise = given[index]
         found = both(known, Facts(promise.low, promise.high, promise.divisor, promise.residue))
         if found.is_empty:
+            fixed = known.constant
+            says = f"it is {fixed}" if fixed is not None else _symbol("it", known, host=False).known_text
             raise TileError(
                 self.op.location,
                 f"'{self.op.name}' op assumes of entry {index} of '{entry}' what cannot be: the "
-                f"kernel says {_symbol('it', known, host=False).known_text}. Drop or correct that entry",
+                f"kernel says {says}. Drop or correct that entry",
             )
         return found
 
@@ -289,11 +291,10 @@ def _starts(
     starts: list[Expr | int] = []
     for dimension, offset in enumerate(offsets):
         if isinstance(offset, int):
+            promised.narrow(f"{prefix}s", dimension, Facts(offset, offset, 0, offset))
             starts.append(offset)
             continue
-        known = facts_of(offset)
-        if known.constant is None:
-            known = promised.narrow(f"{prefix}s", dimension, known)
+        known = promised.narrow(f"{prefix}s", dimension, facts_of(offset))
         starts.append(_value(f"{prefix}{dimension}", known, host=False))
     return tuple(starts)
 
@@ -314,6 +315,7 @@ def _global_layout(
 ) -> tuple[tuple[Expr | int, ...], Layout]:
     def value(entry: str, dimension: int, given: int | None, symbol: str) -> Expr | int:
         if given is not None:
+            promised.narrow(entry, dimension, Facts(given, given, 0, given))
             return given
         return _value(symbol, promised.narrow(entry, dimension, Facts(low=0)), host=host)
 

@@ -57,6 +57,7 @@ MAX_VECTOR = 4096
 """Elements. LLVM takes a vector apart element by element, in time that grows with the square: 65,536 take minutes."""
 
 _VECTOR = re.compile(r"(?:^|\W)vector<((?:\[?\d+\]?x)+)")
+_SCALABLE = re.compile(r"\bvector<(?:\d+x)*(\[\d+\])")
 _UNKNOWN_FLOATS = re.compile(r"\b(f80|ppc_fp128|x86_amx)\b")
 
 
@@ -65,6 +66,8 @@ def _type_problem(text: str) -> str | None:
     problem = type_problem(text)
     if problem:
         return problem
+    if "vector<" in text and (scalable := _SCALABLE.search(text)):
+        return f"{scalable[1]} scalable elements; NVIDIA GPUs have vectors of fixed size. Take the brackets away"
     for found in _VECTOR.findall(text):
         *_, last = re.findall(r"\d+", found)
         if int(last) > MAX_VECTOR:
@@ -113,10 +116,25 @@ MAX_NAME = 4096
 """Bytes of a symbol; nvJitLink 13.5 corrupts its memory at 100,000 and takes 70,000."""
 
 
+_NOT_IN_NAMES = re.compile(rb"[^A-Za-z0-9_$.][\x80-\xbf]*")
+
+
+def _is_public(op: ir.Operation) -> bool:
+    """Whether LLVM keeps the name as it is; those of private symbols it mends."""
+    visibility, linkage = (str(op.attributes[n]) if n in op.attributes else "" for n in ("sym_visibility", "linkage"))
+    return visibility != '"private"' and not any(each in linkage for each in ("private", "internal"))
+
+
 def _symbol(op: ir.Operation) -> Iterator[TileError]:
     name = ir.StringAttr(op.attributes["sym_name"]).value_bytes
     if b"\0" in name:
         yield TileError(op.location, f"'{op.name}' op has a name with a zero byte; LLVM's names have none. Rename it")
+    elif (bad := _NOT_IN_NAMES.search(name)) and _is_public(op):
+        message = (
+            f"'{op.name}' op has the name {_short(name.decode(errors='replace'))!r}; PTX names are made of letters, "
+        )
+        message += f"digits, '_', '$' and '.', not {bad[0].decode(errors='replace')!r}. Rename it"
+        yield TileError(op.location, message)
     if len(name) > MAX_NAME:
         message = f"'{op.name}' op has a name of {len(name)} bytes; assemblers take at most {MAX_NAME}. Shorten it"
         yield TileError(op.location, message)

@@ -236,7 +236,7 @@ def _execute(
     if wrong:
         raise Failure(*wrong, code=WRONG_RESULT)
     equal = [f"argument {each.argument} equals {each.name}{each.tolerance}" for each in expectations]
-    say(verdict_text(where, equal, copies))
+    say(verdict_text(where, equal, copies, min(copies, expected.executed)))
     say(f"changed: {changed}")
     return 0
 

@@ -319,6 +319,20 @@ def _layout_problems(op: CopyAsyncOp, source: MemRef, destination: MemRef) -> It
                 f"'{name}' covers {math.prod(layout.extents)} elements, the memref has "
                 f"{math.prod(e for e in memref.shape if e is not None)}"
             )
+        elif memref.space == "shared" and (outside := _outside(layout, memref)):
+            yield f"'{name}' {attribute} leaves the tile: {outside}"
+
+
+def _outside(layout: LayoutAttr, memref: MemRef) -> str:
+    """Which elements of a layout lie outside the memory of a static memref; empty for none."""
+    if None in memref.shape or None in memref.strides:
+        return ""
+    reach = sum((e - 1) * abs(s) for e, s in zip(memref.shape, memref.strides, strict=True) if e and s)
+    steps = [(extent - 1) * stride for extent, stride in zip(layout.extents, layout.strides, strict=True)]
+    first, last = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
+    if first >= 0 and last <= reach:
+        return ""
+    return f"its elements are {first}..{last}, the memref has 0..{reach}. Correct the strides"
 
 
 def _atom_problems(attribute: ir.Attribute, memref: MemRef) -> Iterator[str]:

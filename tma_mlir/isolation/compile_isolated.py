@@ -52,7 +52,7 @@ def compile_isolated(
     content = source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass")
     answer = _ask(header, content, seconds)
     if isinstance(answer, Death):
-        _raise_death(answer, header, content, seconds)
+        answer = _second_look(answer, header, content, seconds)
     made, data = answer
     if not made["ok"]:
         _raise(made)
@@ -65,13 +65,18 @@ def _ask(header: dict[str, Any], content: bytes, seconds: float | None) -> tuple
     return POOL.ask(header, content, seconds)
 
 
-def _raise_death(death: Death, header: dict[str, Any], content: bytes, seconds: float | None) -> NoReturn:
-    """Looks again, pass by pass, to say which one it was."""
+def _second_look(
+    death: Death, header: dict[str, Any], content: bytes, seconds: float | None
+) -> tuple[dict[str, Any], bytes]:
+    """Compiles again, noting each pass, to say which one it was. The answer if that child lives: then it was not the
+    input that ended the first."""
     from ..compile.compiler import CompileError
 
     if death.seconds is None:
         second = _ask({**header, "diagnose": True}, content, min(seconds or _SECOND_LOOK_SECONDS, _SECOND_LOOK_SECONDS))
-        if isinstance(second, Death) and second.seconds is None:
+        if not isinstance(second, Death):
+            return second
+        if second.seconds is None:
             death = second
     raise CompileError([death.diagnostic(header["name"], option="timeout=")])
 

@@ -48,6 +48,7 @@ class Worker:
             # Modules come from where the host has them, and not from a file of that name in its working directory.
             env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
             bufsize=0,
+            start_new_session=True,
         )
         os.close(alive)
 
@@ -98,19 +99,25 @@ class Worker:
 
     def _death(self, seconds: float | None) -> Death:
         if seconds is not None:
-            with contextlib.suppress(OSError):
-                self._process.send_signal(signal.SIGKILL)
+            self._end()
         # It has closed its pipe, so it is about to end.
         status = self._process.wait()
         death = Death(status, self._notes.read(), self._said(), seconds)
         self.close()
         return death
 
+    def lives(self) -> bool:
+        return self._process.poll() is None
+
     def kill(self) -> None:
-        with contextlib.suppress(OSError):
-            self._process.kill()
+        self._end()
         self._process.wait()
         self.close()
+
+    def _end(self) -> None:
+        """Also of the assembler that the worker may wait for."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def forget(self) -> None:
         """Gives up the handles of a worker that belongs to another process."""
@@ -126,8 +133,7 @@ class Worker:
     def close(self) -> None:
         """Ends the worker. Its death needs no waiting for: it has nothing to finish."""
         if self._process.poll() is None:
-            with contextlib.suppress(OSError):
-                self._process.kill()
+            self._end()
             self._process.wait()
         self.forget()
 
@@ -143,10 +149,7 @@ class Pool:
 
     def ask(self, header: dict[str, Any], content: bytes, seconds: float | None) -> Answer | Death:
         """As ``Worker.ask``, by any worker."""
-        with self._lock:
-            worker = self._idle.pop() if self._idle else None
-        if worker is None:
-            worker = Worker()
+        worker = self._living() or Worker()
         answer = worker.ask(header, content, seconds)
         if isinstance(answer, Death):
             return answer
@@ -157,6 +160,15 @@ class Pool:
         if not keep:
             worker.close()
         return answer
+
+    def _living(self) -> Worker | None:
+        """An idle worker that nobody has killed meanwhile."""
+        while True:
+            with self._lock:
+                worker = self._idle.pop() if self._idle else None
+            if worker is None or worker.lives():
+                return worker
+            worker.close()
 
     def close(self) -> None:
         with self._lock:

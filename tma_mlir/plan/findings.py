@@ -6,6 +6,9 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+USE_TENSOR_MAP = 'Use variant = "tma".'
+"""The remedy of rules on other ways, for what only a tensor map does."""
+
 
 class Status(enum.Enum):
     PROVEN = "proven"

@@ -17,7 +17,7 @@ from .declined import PlanDeclined
 from .descriptor_dims import Dim
 from .enums import Direction, Variant
 from .explicit import plan_explicit
-from .findings import Finding, Status
+from .findings import USE_TENSOR_MAP, Finding, Status
 from .gather import plan_gather
 from .im2col import plan_im2col
 from .modes import CopyModes, cut_request, even_parts
@@ -130,7 +130,9 @@ def _thread_plan(request: CopyRequest, declined: PlanDeclined) -> CopyPlan:
     try:
         return plan_simt(request)
     except PlanDeclined as last:
-        raise PlanDeclined(tuple(dict.fromkeys((*declined.findings, *last.findings)))) from None
+        said = {(each.rule, each.found) for each in declined.findings}
+        more = (each for each in dict.fromkeys(last.findings) if (each.rule, each.found) not in said)
+        raise PlanDeclined((*declined.findings, *more)) from None
 
 
 def _worth_issuing(request: CopyRequest, plan: CopyPlan) -> bool:
@@ -232,6 +234,8 @@ def _plan_part(
         if best[0] == 1:
             break
     if best is None:
+        if Variant.TMA in ways:  # the others cannot send there
+            refused = [replace(each, remedy="") if each.remedy == USE_TENSOR_MAP else each for each in refused]
         raise PlanDeclined(tuple(dict.fromkeys(refused)))
     conditions += best[2]
     if isinstance(best[1], BulkGroup):

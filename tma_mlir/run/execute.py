@@ -10,7 +10,7 @@ import numpy as np
 from ..abi.extents import Extent
 from ..abi.signature import KernelSignature
 from ..compile.compiler import CompiledModule
-from ..sim.reference_copy import recorded_sums
+from ..sim.reference_copy import recorded
 from .arguments import Value
 from .reference import Reference, copy_arguments, lower_reference, storage_of
 
@@ -42,11 +42,13 @@ class Mismatch:
 
 class Expected(list[Value]):
     """Arguments as the reference leaves them. ``slack``: for arguments whose elements are sums of several reductions of
-    floats, how far another order of the reductions may lie from each element (``sim.definition_values.FloatSums``)."""
+    floats, how far another order of the reductions may lie from each element (``sim.definition_values.FloatSums``).
+    ``executed``: copies of the kernel, counted in its text, that were executed at all."""
 
     def __init__(self, values: Values):
         super().__init__(values)
         self.slack: dict[int, np.ndarray] = {}
+        self.executed = 0
 
 
 def gpu_available() -> bool:
@@ -104,14 +106,15 @@ def run_reference(reference: Reference, kernel: str, arguments: Values, extents:
     """``reference_result`` of what ``lower_reference`` gave."""
     lowered, signatures, scratch = reference
     result = Expected(copy_arguments(arguments))
-    with recorded_sums() as sums:
+    with recorded() as recording:
         run_simulator(lowered, signatures[kernel], result, extents, checks=False)
     for argument, value in enumerate(result):
-        slack = sums.slack(value) if isinstance(value, np.ndarray) else None
+        slack = recording.sums.slack(value) if isinstance(value, np.ndarray) else None
         if slack is not None:
             result.slack[argument] = slack
     for argument in scratch[kernel]:
         result[argument] = 0
+    result.executed = len(recording.executed)
     return result
 
 

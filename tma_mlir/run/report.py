@@ -64,14 +64,19 @@ def spilled_bytes(resources: Resources) -> int:
     return max(resources.spill_store_bytes, resources.spill_load_bytes)
 
 
-def verdict_text(where: str, equal: Sequence[str], copies: int) -> str:
+def verdict_text(where: str, equal: Sequence[str], copies: int, executed: int) -> str:
     """The closing line of a good run ``where``: what holds. ``equal``: comparisons with files, in words; ``copies``:
-    how many were compared with their definition."""
-    if copies:
+    how many the kernel has; ``executed``: those that were, and were compared with their definition."""
+    if executed and executed == copies:
         equal = [*equal, "its 1 copy does what it means" if copies == 1 else f"its {copies} copies do what they mean"]
-    if not equal:
-        return f"ran: {where}: nothing was compared, since it has no tile.copy_async and no --expect is given"
-    return f"verified: {where}: {'; '.join(equal)}; nothing else was checked"
+    elif executed:
+        does = "1 of its copies does what it means" if executed == 1 else f"{executed} of its copies do what they mean"
+        equal = [*equal, f"{does}, the other {_count(copies - executed, 'was', 'were')} not executed"]
+    if equal:
+        return f"verified: {where}: {'; '.join(equal)}; nothing else was checked"
+    if copies:
+        return f"ran: {where}: nothing was compared, since none of its {_count(copies, 'copy', 'copies')} was executed"
+    return f"ran: {where}: nothing was compared, since it has no tile.copy_async and no --expect is given"
 
 
 def changed_text(signature: KernelSignature, changed: Sequence[int]) -> str:

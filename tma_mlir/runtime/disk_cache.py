@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -56,7 +57,12 @@ class DiskCache:
         """The entry's content, or None. A damaged entry is removed."""
         path = self._path(key)
         try:
-            data = path.read_bytes()
+            # Not a pipe or a device in its place, which would be waited for.
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+            with os.fdopen(handle, "rb") as file:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    return None
+                data = file.read()
         except (OSError, ValueError):  # the latter for names that no system has
             return None
         content = data[_DIGEST_BYTES:]

@@ -17,13 +17,16 @@ from .simulate import SimulationResult
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """``--check``, ``--schedules``, ``--trace`` and ``--report-access``."""
+    """``--check``, ``--schedules``, ``--max-steps``, ``--trace`` and ``--report-access``."""
     group = parser.add_argument_group("simulator", "only with --device sim")
     group.add_argument(
         "--check", choices=("all", "none"), default="all", help="look for hangs and races (default all), or only run"
     )
     group.add_argument(
         "--schedules", type=_positive, default=1, metavar="N", help="try N orders of warps and copies (default 1)"
+    )
+    group.add_argument(
+        "--max-steps", type=_positive, metavar="N", help="stop a run that takes more steps (default 10000000000)"
     )
     group.add_argument("--trace", type=Path, metavar="FILE.json", help="write a timeline for ui.perfetto.dev")
     group.add_argument(
@@ -63,6 +66,7 @@ def run_with_options(
         profile=options.report_access,
         trace=options.trace is not None,
         progress=ProgressBar(),
+        max_steps=options.max_steps,
         chip=chip,
     )
     for finding in result.findings:

@@ -170,13 +170,26 @@ ATOMIC_OPERATIONS = (
 """``LLVM::AtomicBinOp`` in enum order."""
 
 
+BY_COMPARE_AND_SWAP = ("nand", "fsub", "fmax", "fmin")
+
+
+def _is_relaxed(operation_name: str, kind: Type) -> bool:
+    """Whether LLVM emits one ``atom`` or ``red``, which is relaxed whatever ordering the operation asks for (LLVM 22's
+    NVPTX: ``atomicrmw acq_rel`` and ``monotonic`` give the same PTX). It keeps the ordering of the loops of
+    compare-and-swap that other operations and narrow integers become."""
+    return operation_name not in BY_COMPARE_AND_SWAP and (kind.kind == "float" or kind.bits >= 32)
+
+
 @operation("llvm.atomicrmw")
 def _atomic(i: Instruction, c: Compiler) -> Step:
     address, operand = i.operands
     kind = c.type(operand)
     site = site_of(i, c, kind, "atomic")
-    apply = _atomic_function(ATOMIC_OPERATIONS[i.attributes["bin_op"]], kind)
-    return _lane_by_lane(i, address, kind, site, lambda old, r, w, lane: apply(old, _lane(r[operand], lane)))
+    name = ATOMIC_OPERATIONS[i.attributes["bin_op"]]
+    apply = _atomic_function(name, kind)
+    ordering = 0 if _is_relaxed(name, kind) else i.attributes["ordering"]
+    update = lambda old, r, w, lane: apply(old, _lane(r[operand], lane))  # noqa: E731
+    return _lane_by_lane(i, address, kind, site, update, ordering)
 
 
 @operation("llvm.cmpxchg")
@@ -190,6 +203,7 @@ def _compare_exchange(i: Instruction, c: Compiler) -> Step:
         kind,
         site,
         lambda old, r, w, lane: _lane(r[new], lane) if old == _lane(r[expected], lane) else old,
+        i.attributes["success_ordering"],
     )
 
     def run(r, w):
@@ -203,9 +217,8 @@ def _lane(value: Any, lane: int) -> Any:
     return value[lane] if isinstance(value, np.ndarray) else value
 
 
-def _lane_by_lane(i: Instruction, address: int, kind: Type, site: Site, update) -> Step:
+def _lane_by_lane(i: Instruction, address: int, kind: Type, site: Site, update, ordering: int) -> Step:
     """One read-modify-write a lane, in lane order; the old values."""
-    ordering = i.attributes.get("ordering", i.attributes.get("success_ordering", 0))
     releasing, far = ordering in RELEASING, is_far(i.attributes.get("syncscope", ""))
 
     def run(r, w):

@@ -1,7 +1,7 @@
 """Whether the warps on the chip still get anywhere, or loop for ever on what none of them changes.
 
-Proof of an endless loop: since memory last changed, or anything else happened, every warp waits or has come back to a
-state it was in. What it does next depends on that state alone.
+An endless loop: since memory last changed, or anything else happened, every warp waits or has come back to a state it
+was in. What it does next depends on that state alone. (States are compared by a hash of 64 bits.)
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ QUIET_TURNS = 50_000
 """Turns in which every warp polls and nothing changes before a loop that counts them is taken to be endless."""
 IDLE_STEPS = 20_000_000
 """Segments that may run without any barrier, copy or exit before a loop is taken to be endless."""
+MOST_STEPS = 10_000_000_000
+"""Segments that a run may take if nobody says how many: hours."""
+KEPT_STATES = 1 << 16
+"""States of a warp that are remembered; a loop of more of them is one that counts."""
 
 
 class Progress:
@@ -70,6 +74,8 @@ class Progress:
                 seen = self.states.setdefault(w, set())
                 state = _state(w)
                 again = again and state in seen
+                if len(seen) >= KEPT_STATES:
+                    seen.clear()
                 seen.add(state)
         return again
 

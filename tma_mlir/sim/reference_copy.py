@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,24 +27,37 @@ if TYPE_CHECKING:
     from .compile import Step
     from .machine import Cta, Warp
 
-_SUMS: contextvars.ContextVar[FloatSums | None] = contextvars.ContextVar("float_sums", default=None)
+
+@dataclass
+class Recording:
+    """Of reference runs: what reductions add to floats, and the copies (numbers without a meaning) that were executed
+    at all."""
+
+    sums: FloatSums = field(default_factory=FloatSums)
+    executed: set[int] = field(default_factory=set)
+
+
+_RECORDING: contextvars.ContextVar[Recording | None] = contextvars.ContextVar("recording", default=None)
 
 
 @contextlib.contextmanager
-def recorded_sums() -> Iterator[FloatSums]:
-    """Notes what reductions add to floats in the simulations inside."""
-    sums = FloatSums()
-    token = _SUMS.set(sums)
+def recorded() -> Iterator[Recording]:
+    """Notes what the simulations inside do."""
+    made = Recording()
+    token = _RECORDING.set(made)
     try:
-        yield sums
+        yield made
     finally:
-        _SUMS.reset(token)
+        _RECORDING.reset(token)
 
 
 def reference_call(attributes: dict[str, Any], i: Instruction) -> Step:
     """The step of a call of a ``tile.reference_copy`` function: once for each active lane."""
 
     def run(r, w):
+        recording = _RECORDING.get()
+        if recording is not None:
+            recording.executed.add(id(i))
         for lane in w.active_lanes():
             _copy(w, attributes, [w.lane_value(r[v], lane) for v in i.operands], i.location)
 
@@ -129,7 +143,8 @@ def _store(w: Warp, attributes: dict[str, Any], found: Elements, location: str) 
         region.data[places] = values
         return
     kind, type_ = attributes["reduction"], dtype(attributes["dtype"])
-    sums = _SUMS.get() if kind == "add" and type_.is_float else None
+    recording = _RECORDING.get()
+    sums = recording.sums if recording is not None and kind == "add" and type_.is_float else None
     for chosen in _without_repeats(places[:, 0]):
         old, new = region.data[places[chosen]].view(type_.numpy), values[chosen].view(type_.numpy)
         if sums is not None:

@@ -111,6 +111,19 @@ def endless_loop(looping: list[Warp], clusters: list[Cluster]) -> SimulationErro
     )
 
 
+def too_many_steps(w: Warp, most: int, done: int, total: int) -> SimulationError:
+    """The run takes longer than its limit; ``w`` ran last."""
+    front = next((f for f in w.fronts if f.waiting is None), None)
+    waits = next((f.waiting.location for f in w.fronts if f.waiting is not None), "")
+    place = w.polled or (w.cta.kernel.segments[front.segment].place if front is not None else waits)
+    return SimulationError(
+        "step limit",
+        f"more than {most} steps, with {done} of {total} clusters done; {w.describe()} ran last. Either a loop never "
+        "ends, or the run is long: allow more steps (max_steps=, --max-steps), or simulate a part (a smaller grid)",
+        place,
+    )
+
+
 def too_few_resident(error: SimulationError, started: int, total: int, machine: Machine) -> SimulationError:
     """``error`` of the blocks on the chip, where ``total - started`` clusters find no room on it."""
     x, y, z = machine.cluster_shape

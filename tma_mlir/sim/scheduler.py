@@ -15,8 +15,8 @@ from .fronts import run_warp, unlock
 from .hazards import EarlyRead
 from .machine import Cluster, Machine, Warp
 from .occupancy import resident_clusters
-from .progress import Progress
-from .report import deadlock, exit_during_transfer, too_few_resident
+from .progress import MOST_STEPS, Progress
+from .report import deadlock, exit_during_transfer, too_few_resident, too_many_steps
 from .suspects import with_suspects
 from .transfer import finish
 
@@ -30,16 +30,31 @@ GARBAGE_FAULTS = {"out of bounds", "misaligned address", "illegal address", "ill
 """Errors that using an uninitialised value may lead to."""
 
 
-def run_grid(machine: Machine, prepare: Callable[[Cluster], None], progress: Callable[[int, int], None] | None) -> None:
-    """Run every cluster of the grid. ``prepare`` fills the argument registers of a new cluster's warps."""
-    _Grid(machine, prepare, progress).run()
+def run_grid(
+    machine: Machine,
+    prepare: Callable[[Cluster], None],
+    progress: Callable[[int, int], None] | None,
+    max_steps: int = MOST_STEPS,
+) -> None:
+    """Run every cluster of the grid. ``prepare`` fills the argument registers of a new cluster's warps.
+
+    ``SimulationError`` once more than ``max_steps`` segments have run, at the end of a warp's turn.
+    """
+    _Grid(machine, prepare, progress, max_steps).run()
 
 
 class _Grid:
     """A launch as it runs. ``waiting``: clusters that have not started; ``resident``: those on the chip."""
 
-    def __init__(self, machine: Machine, prepare: Callable[[Cluster], None], report: Callable[[int, int], None] | None):
+    def __init__(
+        self,
+        machine: Machine,
+        prepare: Callable[[Cluster], None],
+        report: Callable[[int, int], None] | None,
+        max_steps: int,
+    ):
         self.machine = machine
+        self.max_steps = max_steps
         self.prepare = prepare
         self.report = report
         sizes = [extent // step for extent, step in zip(machine.grid, machine.cluster_shape, strict=True)]
@@ -97,6 +112,8 @@ class _Grid:
                 continue
             start = machine.steps
             run_warp(w, QUANTUM if random is None else int(random.integers(1, 12)))
+            if machine.steps > self.max_steps:
+                raise too_many_steps(w, self.max_steps, self.done, self.total)
             if machine.trace is not None:
                 machine.trace.ran(w, start)
             if random is not None:

@@ -29,21 +29,29 @@ def simulate_schedules(
     profile: bool = False,
     trace: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    max_steps: int | None = None,
     chip: str = DEFAULT_CHIP,
 ) -> SimulationResult:
     """``simulate`` under schedules 0 .. ``schedules - 1``, each from the same inputs; arrays hold the result.
 
-    Profile and trace are those of schedule 0. Raises ``SimulationError``, its message naming the schedule, on the first
+    ``max_steps`` is for each schedule. Profile and trace are those of schedule 0.
+    Raises ``SimulationError``, its message naming the schedule, on the first
     error and when two schedules give different bytes (floating-point reductions in another order may).
     """
+    if isinstance(schedules, bool) or not isinstance(schedules, int) or schedules < 1:
+        raise ValueError(f"schedules is {schedules!r}, needed: an integer, 1 or more")
+    if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
+        raise ValueError(f"max_steps is {max_steps!r}, needed: an integer, 1 or more")
     program = load_program(module, signature.name, signature.dynamic_shared_bytes, chip)
     arrays = [a for a in arguments if isinstance(a, np.ndarray)]
-    before = [a.copy() for a in arrays]
+    several = schedules > 1  # copies of large arrays are not made for nothing
+    before = [a.copy() for a in arrays] if several else []
     first: SimulationResult | None = None
     result: list[np.ndarray] = []
-    for seed in range(max(1, schedules)):
-        for array, original in zip(arrays, before, strict=True):
-            array[...] = original
+    for seed in range(schedules):
+        if seed:
+            for array, original in zip(arrays, before, strict=True):
+                array[...] = original
         try:
             run = simulate(
                 None,
@@ -57,6 +65,7 @@ def simulate_schedules(
                 profile=profile and seed == 0,
                 trace=trace and seed == 0,
                 progress=progress,
+                max_steps=max_steps,
                 program=program,
             )
         except SimulationError as error:
@@ -66,7 +75,7 @@ def simulate_schedules(
                 error.kind, f"{error.message} (schedule {seed})", error.location, error.notes
             ) from error
         if first is None:
-            first, result = run, [a.copy() for a in arrays]
+            first, result = run, [a.copy() for a in arrays] if several else []
             continue
         for index, (array, expected) in enumerate(zip(arrays, result, strict=True)):
             if array.tobytes() != expected.tobytes():
@@ -78,8 +87,16 @@ def simulate_schedules(
     return first
 
 
+TELL_AFTER_S = 5
+TELL_ABOVE_S = 60
+"""Where nobody sees a bar, a run that takes a minute more after its first seconds is told once."""
+
+
 class ProgressBar:
-    """A bar on a terminal's stderr for runs that take longer than a second; nothing otherwise."""
+    """A bar with the time left, on a terminal's stderr, for runs that take longer than a second.
+
+    Elsewhere one line for runs of minutes.
+    """
 
     def __init__(self, label: str = "simulating", width: int = 32):
         self.label = label
@@ -87,14 +104,30 @@ class ProgressBar:
         self.started = time.monotonic()
         self.shown = 0.0
         self.active = sys.stderr.isatty()
+        self.told = False
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
+        if not self.active and not self.told and now - self.started > TELL_AFTER_S:
+            self.told = True
+            left = (now - self.started) * (total - done) / max(1, done)
+            if left > TELL_ABOVE_S:
+                said = f"{done} of {total} clusters done, about {_time(left)} left; a smaller grid is faster"
+                sys.stderr.write(f"note: {self.label}: {said}\n")
         if not self.active or now - self.started < 1 or (now - self.shown < 0.1 and done < total):
             return
         self.shown = now
         filled = self.width * done // max(1, total)
-        sys.stderr.write(f"\r{self.label} [{'#' * filled}{'.' * (self.width - filled)}] {done}/{total} clusters")
+        left = _time((now - self.started) * (total - done) / max(1, done))
+        line = f"{self.label} [{'#' * filled}{'.' * (self.width - filled)}] {done}/{total} clusters"
+        sys.stderr.write(f"\r{line}, about {left} left  " if done < total else f"\r{line}{' ' * 24}")
         if done >= total:
             sys.stderr.write("\n")
         sys.stderr.flush()
+
+
+def _time(seconds: float) -> str:
+    """``90 s``, ``12 min`` or ``3.4 h``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -53,6 +53,7 @@ from .machine import Cluster, Machine
 from .memory import PARAMETER_BASE, SHARED_RESERVED, GlobalMemory
 from .profile import Profile
 from .program import Global, Module, inline_calls
+from .progress import MOST_STEPS
 from .ptx import replace_inline_ptx
 from .scheduler import run_grid
 from .shadow import SharedShadow
@@ -190,6 +191,7 @@ def simulate(
     profile: bool = False,
     trace: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    max_steps: int | None = None,
     program: Program | None = None,
     chip: str = DEFAULT_CHIP,
 ) -> SimulationResult:
@@ -200,8 +202,8 @@ def simulate(
     reported). ``schedule_seed``: 0 runs warps in order and completes copies as late as possible; others are random.
     Grid, block and cluster: one to three extents, x first, or None for what the module says (a grid it does not say is
     one block); others than it says are refused, and nothing runs on a grid without blocks. ``progress(done, total)`` is
-    called after each cluster. ``chip``: the one whose shared memory a block has. Raises ``SimulationError`` on the
-    first error.
+    called after each cluster. ``max_steps``: segments that may run before the run counts as endless, 10^10 if None.
+    ``chip``: the one whose shared memory a block has. Raises ``SimulationError`` on the first error.
     """
     if program is None:
         program = load_program(module, signature.name, signature.dynamic_shared_bytes, chip)
@@ -226,7 +228,7 @@ def simulate(
                     w.registers[register] = value
 
     with np.errstate(all="ignore"):
-        run_grid(machine, prepare, progress)
+        run_grid(machine, prepare, progress, MOST_STEPS if max_steps is None else max_steps)
     _report_elections(machine)
     if machine.bulk_waits and not kernel.stores and MAY_STORE_NOTHING not in kernel.attributes:
         machine.warn(

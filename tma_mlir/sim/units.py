@@ -14,6 +14,9 @@ from .machine import Warp
 UNIT_SHIFT = 4
 """log2 of the widest unit."""
 
+SPARSE_FROM = 1 << 16
+"""Entries that are copied together when a table is divided; none of them, where all are zero."""
+
 Place = slice | np.ndarray
 """Units of a table: a range, or indices of any shape."""
 
@@ -47,10 +50,10 @@ class Units:
             return
         parts = 1 << self.shift - shift
         self.shift = shift
-        self.written = np.repeat(self.written, parts)
-        self.read = np.repeat(self.read, parts)
+        self.written = _divided(self.written, parts)
+        self.read = _divided(self.read, parts)
         if self.updated is not None:
-            self.updated = np.repeat(self.updated, parts)
+            self.updated = _divided(self.updated, parts)
 
     def places(self, offset: np.ndarray, size: int, shift: int) -> np.ndarray:
         """Units of accesses of ``size`` bytes at each offset: as ``offset``, with an axis more for several units."""
@@ -124,3 +127,16 @@ class Units:
         self.read[place] = 0
         if self.updated is not None:
             self.updated[place] = 0
+
+
+def _divided(table: np.ndarray, parts: int) -> np.ndarray:
+    """Each entry ``parts`` times. A large table is mostly zeros that take no memory until they are touched: they stay
+    so."""
+    if table.size < SPARSE_FROM:
+        return np.repeat(table, parts)
+    made = np.zeros(table.size * parts, table.dtype)
+    for start in range(0, table.size, SPARSE_FROM):
+        piece = table[start : start + SPARSE_FROM]
+        if piece.any():
+            made[start * parts : (start + piece.size) * parts] = np.repeat(piece, parts)
+    return made

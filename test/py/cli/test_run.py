@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -298,3 +299,19 @@ def test_a_number_out_of_range_is_wrong_input(tma_run, tmp_path, element, text, 
     outcome = tma_run(file, "--arg", f"0={text}")
     assert (outcome.code, outcome.err) == (1, f"tma-run: error: --arg 0={text}: {message}\n")
     assert tma_run(file, "--arg", "0=100").code == 0
+
+
+EXAMPLE = (Path(__file__).parents[3] / "examples" / "load_f32.mlir").read_text()
+NEVER = EXAMPLE.replace("%leader = arith.cmpi eq, %thread, %c0", "%leader = arith.cmpi eq, %thread, %never").replace(
+    "%c0 = arith.constant 0 : index", "%c0 = arith.constant 0 : index\n      %never = arith.constant 64 : index"
+)
+WAIT = "nvgpu.mbarrier.try_wait.parity %barrier[%c0], %phase, %ticks : !barrier"
+
+
+def test_a_copy_that_was_not_executed_is_not_called_verified(tma_run, tmp_path):
+    file = tmp_path / "never.mlir"
+    file.write_text(NEVER.replace(WAIT, ""))
+    outcome = tma_run(str(file), "--check", "none")
+    assert outcome.code == 0, outcome.err
+    assert "nothing was compared, since none of its 1 copy was executed" in outcome.out
+    assert "verified" not in outcome.out

@@ -269,3 +269,70 @@ def test_notes_and_messages_survive_the_way():
         return data[position - count : position]
 
     assert receive(read) == ({"a": 1}, b"xyz")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_a_worker_that_somebody_killed_is_replaced(ending):
+    assert compiled(COPY).ptx
+    for worker in POOL._idle:
+        worker._process.send_signal(ending)
+        worker._process.wait()
+    assert compiled(COPY).ptx
+
+
+def test_the_input_is_not_blamed_for_what_it_did_not_do(monkeypatch):
+    """The first worker dies while it works, the second does not."""
+    deaths = [Death(-signal.SIGKILL, Doing())]
+    ask = POOL.ask
+    monkeypatch.setattr(POOL, "ask", lambda *request: deaths.pop() if deaths else ask(*request))
+    assert compiled(COPY).ptx
+
+
+def ends(process: int) -> bool:
+    """Whether a process is gone within seconds."""
+    for _ in range(100):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_time_limit_ends_an_assembler_too(tmp_path):
+    tool, started = tmp_path / "slow", tmp_path / "pid"
+    tool.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo V1.0; exit; }}\necho $$ > {started}\nexec sleep 60\n')
+    tool.chmod(0o755)
+    begin = time.monotonic()
+    with pytest.raises(CompileError, match="no end after 2 s"):
+        compiled(COPY, assembler=str(tool), timeout=2)
+    assert time.monotonic() - begin < 20
+    assert ends(int(started.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"timeout": "3"}, TypeError, "timeout is a number of seconds or None, not str"),
+        ({"timeout": float("inf")}, ValueError, "timeout is inf, needed: more than 0"),
+        ({"timeout": float("nan")}, ValueError, "timeout is nan"),
+        ({"timeout": 0}, ValueError, "timeout is 0"),
+        ({"timeout": "abc", "isolate": False}, TypeError, "timeout is a number"),
+        ({"isolate": "x"}, TypeError, "isolate is True, False or None, not str"),
+        ({"opt_level": True}, ValueError, "opt_level is 0, 1, 2 or 3"),
+    ],
+)
+def test_options_are_checked(options, error, said):
+    with pytest.raises(error, match=said):
+        compiled(COPY, **options)
+
+
+@pytest.mark.parametrize("cache", ["/tmp", 3, None])
+def test_a_cache_is_one(cache):
+    with pytest.raises(TypeError, match="cache is True, False or a DiskCache"):
+        tma_mlir.compile(COPY, "sm_90a", cache=cache)
+
+
+def test_an_assembler_that_writes_nothing_is_an_assembler_error():
+    with pytest.raises(AssemblerError, match="wrote no cubin"):
+        compiled(COPY, assembler="/bin/true")

@@ -200,6 +200,21 @@ FATAL = {
         sized("").replace("@k", '@"a\\00b"'),
         "3:3: 'gpu.func' op has a name with a zero byte; LLVM's names have none. Rename it",
     ),
+    "space in a name": Fatal(
+        sized("").replace("@k", '@"a b"'),
+        "3:3: 'gpu.func' op has the name 'a b'; PTX names are made of letters, digits, '_', '$' and '.', not ' '. "
+        "Rename it",
+    ),
+    "hyphen in the name of a global": Fatal(
+        kernel("", module='llvm.mlir.global external @"x-1"() {addr_space = 1 : i32} : i32'),
+        "2:1: 'llvm.mlir.global' op has the name 'x-1'; PTX names are made of letters, digits, '_', '$' and '.', not "
+        "'-'. Rename it",
+    ),
+    "scalable vector": Fatal(
+        kernel("%v = arith.constant dense<0.0> : vector<[4]xf32>"),
+        "4:6: 'arith.constant' op has type vector<[4]xf32>: [4] scalable elements; NVIDIA GPUs have vectors of fixed "
+        "size. Take the brackets away",
+    ),
     "name of 100,000 bytes": Fatal(
         sized("").replace("@k", "@" + "k" * 100000),
         "3:3: 'gpu.func' op has a name of 100000 bytes; assemblers take at most 4096. Shorten it",

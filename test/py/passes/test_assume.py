@@ -172,3 +172,27 @@ def test_what_is_promised_of_a_view_is_not_taken_for_its_source(rank):
     ).replace('"tile.copy_async"(%in', '"tile.copy_async"(%view').replace(f": ({root}", f": ({view}")  # fmt: skip
     (guard,) = plan_of(text).guards
     assert guard.finding.rule == "start coordinate alignment"
+
+
+@pytest.mark.parametrize(
+    ("promise", "entry"),
+    [
+        ("{source_offsets = [{min = 3}]}", "entry 0 of 'source_offsets'"),
+        ("{source_offsets = [1, 8]}", "entry 1 of 'source_offsets'"),
+        ("{global_sizes = [{min = 100}]}", "entry 0 of 'global_sizes'"),
+        ("{global_strides = [{divisor = 1024}]}", "entry 0 of 'global_strides'"),
+        ("{global_offset = 3}", "entry 0 of 'global_offset'"),
+    ],
+)
+def test_what_the_text_itself_says_is_not_contradicted_either(promise, entry):
+    text = load(
+        global_type([64, 512], "f32"),
+        [16, 32],
+        element="f32",
+        offsets=[0, 4],
+        attributes=f"assume = {promise}",
+    )
+    if promise.startswith("{global_offset"):  # of an offset that is 1
+        text = text.replace("memref<64x512xf32>", "memref<64x512xf32, strided<[512, 1], offset: 4>>")
+    with pytest.raises(CompileError, match=f"{entry} what cannot be"):
+        compile_text(text, "sm_90a", assemble_cubin=False)

@@ -154,7 +154,7 @@ REMEDIES = {
                               copy(shared_base_alignment_bytes=128)),
     "swizzle_phase": ("Align the tile to 1024 bytes", copy(shared_swizzle=B128, shared_base_alignment_bytes=128),
                       copy(shared_swizzle=B128, shared_base_alignment_bytes=1024)),
-    "reduction_supported": ("Reduce with add or max or min", store(element="f16", reduction="and"),
+    "reduction_supported": ("Reduce with one of these", store(element="f16", reduction="and"),
                             store(element="f16", reduction="max")),
     "reduction_direction": ("Drop the reduction", copy(reduction="add"), copy()),
     "multicast_direction": ("Drop the multicast", store(multicast=True), store()),

@@ -192,7 +192,7 @@ def test_ranges(value, low, high, expected):
         ("reduction_supported", ("add", "INT8"), "needed", "no reduction exists"),
         ("reduction_supported", ("add", "INT8"), "remedy", "Reduce in registers."),
         ("reduction_supported", ("or", "FLOAT32"), "needed", "add"),
-        ("reduction_supported", ("or", "FLOAT32"), "remedy", "Reduce with add"),
+        ("reduction_supported", ("or", "FLOAT32"), "remedy", "Reduce with one of these, or in registers."),
         ("same_movement", ((), ((8, 2, 2),)), "found", "one element"),
         ("same_movement", ((), ((8, 2, 4),)), "needed", "8 steps of 2 B to 4 B"),
         ("same_swizzle", (Swizzle.B64, None), "needed", "the tile's swizzle"),

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from tma_mlir.runtime.disk_cache import DiskCache, default_folder, digest
 
 KEY = digest("module", "sm_90a")
@@ -129,3 +131,13 @@ def test_what_is_in_the_way_is_a_miss(tmp_path):
     for folder in (file, file / "below"):
         DiskCache(folder).put(key, b"x")
         assert DiskCache(folder).get(key) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path):
+    cache, key = DiskCache(tmp_path), digest("one")
+    cache._path(key).parent.mkdir()
+    os.mkfifo(cache._path(key))
+    assert cache.get(key) is None
+    cache.put(key, b"x")
+    assert cache.get(key) == b"x"

@@ -298,3 +298,29 @@ def test_a_loop_that_another_block_ends_is_not_endless():
     )
     for seed in SCHEDULES:
         execute(only_thread_0(late), np.zeros(2, np.int32), seed, grid=2)
+
+
+FOR_EVER = """
+      scf.while : () -> () {
+        %again = arith.cmpi eq, %zero, %zero : i32
+        scf.condition(%again)
+      } do {
+        %old = memref.atomic_rmw addi %one, %m[%c0] : (i32, memref<?xi32>) -> i32
+        gpu.barrier
+        scf.yield
+      }"""
+
+
+def test_barriers_that_go_on_for_ever_end_at_the_limit():
+    """Every turn of the loop changes memory and meets a barrier: only the number of steps says that it is one."""
+    with pytest.raises(SimulationError) as error:
+        execute(FOR_EVER, np.zeros(2, np.int32), threads=64, max_steps=2000)
+    assert error.value.kind == "step limit"
+    assert "more than 2000 steps, with 0 of 1 clusters done; warp" in error.value.message
+    assert error.value.location
+
+
+def test_a_run_within_the_limit_is_not_ended():
+    data = np.zeros(2, np.int32)
+    execute("\n      %old = memref.atomic_rmw addi %one, %m[%c0] : (i32, memref<?xi32>) -> i32", data, max_steps=2000)
+    assert data[0] == 32

@@ -125,7 +125,7 @@ def reduction_supported(operation: str | None, data_type_name: str) -> Answer:
     """The reduction exists for the type; all others die with "illegal instruction" (HW, execution rule 9)."""
     legal = REDUCTIONS.get(data_type_name, frozenset())
     needed = ", ".join(sorted(legal)) or "no reduction exists for this type"
-    remedy = f"Reduce with {' or '.join(sorted(legal))}, or in registers." if legal else "Reduce in registers."
+    remedy = "Reduce with one of these, or in registers." if legal else "Reduce in registers."
     return holds(
         operation is None or operation in legal,
         f"{operation} on {data_type_name}",

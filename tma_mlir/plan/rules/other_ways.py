@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ...layout.layout import AddressSwizzle
 from ...layout.swizzle import ADDRESS_SWIZZLES, Swizzle
+from ..findings import USE_TENSOR_MAP
 from .answers import Answer, Value, holds, multiple, rule
-
-_TENSOR_MAP = 'Use variant = "tma".'
 
 
 @rule
@@ -32,14 +31,14 @@ def bulk_address_alignment(offset_bytes: Value, known_alignment: int, what: str)
 def unswizzled(swizzle: Swizzle | None) -> Answer:
     """A bulk copy without a tensor map does not swizzle (PTX ISA, cp.async.bulk)."""
     found = f"swizzle {'of another kind' if swizzle is None else swizzle.label}"
-    return holds(swizzle is Swizzle.NONE, found, "none", _TENSOR_MAP)
+    return holds(swizzle is Swizzle.NONE, found, "none", USE_TENSOR_MAP)
 
 
 @rule
 def known_step(step_bytes: Value) -> Answer:
     """Loops of bulk copies have constant strides (a limit of this planner, not of the hardware)."""
     ok = isinstance(step_bytes, int)
-    return holds(ok, f"stride {step_bytes} B", "a constant", _TENSOR_MAP)
+    return holds(ok, f"stride {step_bytes} B", "a constant", USE_TENSOR_MAP)
 
 
 @rule
@@ -51,14 +50,14 @@ def plain_copy(reduction: str | None, multicast: bool, cta_group: int, rounds: b
     wanted = [reduction or "", "multicast" * multicast, f"cta_group {cta_group}" * (cta_group != 1)]
     wanted.append("rounding to tf32" * rounds)
     found = ", ".join(filter(None, wanted))
-    return holds(not found, found or "a plain copy", "a plain copy", _TENSOR_MAP)
+    return holds(not found, found or "a plain copy", "a plain copy", USE_TENSOR_MAP)
 
 
 @rule
 def swizzle_pattern_known(swizzle: AddressSwizzle | Swizzle | None) -> Answer:
     """Threads compute swizzled addresses themselves, so the pattern is a known address XOR."""
     ok = not isinstance(swizzle, Swizzle) or swizzle is Swizzle.NONE or swizzle in ADDRESS_SWIZZLES
-    return holds(ok, f"swizzle {swizzle!r}", "a known address XOR", _TENSOR_MAP)
+    return holds(ok, f"swizzle {swizzle!r}", "a known address XOR", USE_TENSOR_MAP)
 
 
 @rule
