@@ -36,12 +36,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message. ``severity`` is "error", "warning", "remark" or "note"; ``place`` is None when MLIR knows none."""
+    """One message. ``severity`` is "error", "warning", "remark" or "note"; ``place`` is None when MLIR knows none, and
+    ``width`` is how many letters from there are meant."""
 
     severity: str
     place: Place | None
     message: str
     notes: tuple[Diagnostic, ...] = ()
+    width: int = 1
 
     def __str__(self) -> str:
         """``FILE:LINE:COLUMN: severity: message``, and a line for each note."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..fatal_text import silent_failure, text_error
 from ..isolation.notes import doing
-from .program import BAD_INPUT, EXIT_CODES, Parser, add_chip, add_timeout, end, with_source
+from .parser import Parser, add_chip, add_timeout
+from .program import BAD_INPUT, EXIT_CODES, end, with_source
 from .source import Source
 
 PROGRAM = "tma-explain"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .opt_flags import own_flags
+from .opt_flags import PROGRAM, UNSUPPORTED, own_flags
 from .program import UsageError
 
 if TYPE_CHECKING:
@@ -15,41 +15,20 @@ if TYPE_CHECKING:
 _MODULE = "builtin.module"
 
 
-def separate(arguments: Sequence[str], own: Container[str]) -> tuple[list[str], list[str]]:
-    """Arguments for argparse, where ``own`` are its flags, and those that must be passes, both in order.
+def pipeline_of(text: str | None, flags: Sequence[str], anchor: str = _MODULE) -> ParsedPipeline | None:
+    """The checked pipeline of ``--pass-pipeline``, or of single-pass flags on ``anchor``; None when neither is given.
 
-    mlir-opt also takes ``-canonicalize``, which argparse would read as a row of one-letter flags, and it takes white
-    space inside a pass's options, which argparse would take for a file name.
-    """
-    rest: list[str] = []
-    flags: list[str] = []
-    for argument in arguments:
-        each = f"-{argument}" if re.match(r"-[a-z][\w-]*\w(=|$)", argument) else argument
-        name = each.partition("=")[0]
-        (flags if each.startswith("--") and name not in own else rest).append(each)
-    return rest, flags
-
-
-def boolean(flag: str, text: str) -> bool:
-    known = {"true": True, "1": True, "false": False, "0": False}
-    if text.lower() not in known:
-        raise UsageError(f"{flag} takes true or false, not '{text}'")
-    return known[text.lower()]
-
-
-def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None:
-    """The checked pipeline of ``--pass-pipeline`` or of single-pass flags; None when neither is given.
-
-    A pass restricted to another operation than the module is nested in it, as mlir-opt does. Needs a current context.
+    A pass restricted to another operation than ``anchor`` is nested in it, as mlir-opt does. Needs a current context.
     ``PipelineError`` or ``UsageError`` says what is wrong.
     """
     from ..passes.pipeline import parse_pipeline
     from ..passes.pipeline_check import check
 
+    elements = [_element(flag, anchor) for flag in flags]
     if text is not None and flags:
         raise UsageError(f"--pass-pipeline cannot be combined with the flag '{flags[0]}'")
     if flags:
-        text = f"{_MODULE}({','.join(map(_element, flags))})"
+        text = f"{anchor}({','.join(elements)})"
     if text is None:
         return None
     pipeline = parse_pipeline(text)
@@ -58,21 +37,26 @@ def pipeline_of(text: str | None, flags: Sequence[str]) -> ParsedPipeline | None
 
 
 def known_passes(flag: str, values: Sequence[str]) -> frozenset[str]:
-    """Names of passes out of ``values`` (each one name or several with commas); ``UsageError`` for an unknown pass."""
-    names = frozenset(name.strip() for value in values for name in value.split(","))
+    """The passes named by ``values``; ``UsageError`` for an unknown one."""
+    names = frozenset(name.strip() for name in values)
     for name in sorted(names):
         if _anchor(name) is None:
             raise UsageError(f"{flag}: there is no pass '{name}'{_hint(name)}")
     return names
 
 
-def _element(flag: str) -> str:
-    name, _, options = flag.lstrip("-").partition("=")
+def _element(flag: str, outer: str) -> str:
+    name, _, options = flag.removeprefix("--").partition("=")
+    if name in UNSUPPORTED:
+        raise UsageError(
+            f"{PROGRAM} has no --{name}, because MLIR's Python bindings do not offer it. Use mlir-opt, which reads the "
+            "tile dialect with --irdl-file and the path that tma_mlir.irdl_path() gives"
+        )
     anchor = _anchor(name)
     if anchor is None:
         raise UsageError(f"unknown flag or pass '{flag}'{_hint(name)}")
     element = f"{name}{{{options}}}" if options else name
-    return element if anchor in ("", _MODULE) else f"{anchor}({element})"
+    return element if anchor in ("", outer) else f"{anchor}({element})"
 
 
 def _anchor(name: str) -> str | None:
@@ -90,5 +74,4 @@ def _hint(name: str) -> str:
     from ..passes import registry
     from ..passes.pipeline_check import upstream_passes
 
-    flags = {flag.lstrip("-") for flag in own_flags()}
-    return registry.suggest(name, {*upstream_passes(), *flags, *(entry.argument for entry in registry.entries())})
+    return registry.suggest(name, {*upstream_passes(), *own_flags(), *(entry.argument for entry in registry.entries())})

@@ -1,15 +1,13 @@
-"""What the command lines have in common: exit codes, how they complain, ``--version``."""
+"""What the command lines have in common: exit codes, how they complain, their process."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from ..chips import CHIPS, DEFAULT_CHIP, chip
 from . import streams
 from .guard import guarded
 from .source import InputError, Source, read
@@ -31,55 +29,15 @@ class UsageError(Exception):
     """The command line is wrong; the message is for the user."""
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse with the error messages of the other errors, no abbreviations, and ``--version``."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
-        self.add_argument("--version", action=_Version, help="print the versions of everything involved and exit")
-
-    def error(self, message: str) -> NoReturn:
-        complain(self.prog, message)
-        raise SystemExit(BAD_USAGE)
-
-
-class _Version(argparse.Action):
-    def __init__(self, option_strings: Any, dest: str, help: str | None = None) -> None:
-        super().__init__(option_strings, dest, nargs=0, help=help)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from .version import version_text
-
-        print(version_text(parser.prog))
-        raise SystemExit(0)
-
-
-def add_chip(parser: argparse.ArgumentParser) -> None:
-    """The option ``--chip``."""
-    known = f"one of {', '.join(CHIPS)} (default {DEFAULT_CHIP})"
-    parser.add_argument("--chip", default=DEFAULT_CHIP, type=_chip_name, metavar="C", help=known)
-
-
-def _chip_name(text: str) -> str:
+def seconds(text: str) -> float:
+    """A time limit; ``ValueError`` for anything else."""
     try:
-        return chip(text).name
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def add_timeout(parser: argparse.ArgumentParser, what: str) -> None:
-    """The option ``--timeout``."""
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help=f"give up after so long ({what})")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
+        number = 0.0
+    if not 0 < number < 1e9:
+        raise ValueError(f"{text!r} is not a number of seconds above 0")
+    return number
 
 
 def with_source(program: str, path: str, command: Callable[[Source], int], seconds: float | None = None) -> int:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..sim.command_line import add_options
-from .program import EXIT_CODES, Parser, add_chip, add_timeout
+from .parser import Parser, add_chip, add_timeout
+from .program import EXIT_CODES
 
 PROGRAM = "tma-run"
 EMITS = ("plan", "nvgpu", "lowered", "ptx", "cubin")

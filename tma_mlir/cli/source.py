@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..diagnostics import Diagnostic
+from ..diagnostics import Diagnostic, Place
 from ..files import NotText, decoded
 
-SEPARATOR = re.compile(r"^// -----[^\S\n]*$", re.MULTILINE)
-"""What ``--split-input-file`` splits at, as in mlir-opt."""
+_MARKER_END = 2
+"""Letters at the end of a marker without which it is nearly one."""
 
 
 class InputError(Exception):
@@ -38,37 +38,63 @@ class Source:
         except (OSError, ValueError):
             return False
 
-    def chunks(self) -> Iterator[str]:
-        """The parts between separator lines, each after as many empty lines as bring its line numbers right."""
-        start = 0
-        for separator in [*SEPARATOR.finditer(self.text), None]:
-            end = separator.start() if separator else len(self.text)
-            yield "\n" * self.text.count("\n", 0, start) + self.text[start:end]
-            start = separator.end() if separator else end
+    def parts(self, marker: str) -> Iterator[str | Diagnostic]:
+        """The text between ``marker``, each part after as much white space as brings its lines and columns right, as
+        mlir-opt takes it: a marker may stand anywhere in a line. ``Diagnostic`` is a warning of what looks like one."""
+        if not marker:
+            yield self.text
+            return
+        stem, end = marker[:-_MARKER_END], marker[-_MARKER_END:]
+        start = at = 0
+        while True:
+            at = self.text.find(stem, at)
+            if at < 0:
+                break
+            at += len(stem)
+            if self.text.startswith(end, at) and len(self.text) > at + len(end):
+                yield self._part(start, at - len(stem))
+                start = at = at + len(end)
+            else:
+                line, column = self._line_and_column(at)
+                yield Diagnostic("warning", Place(self.name, line, column), "near miss with file split marker")
+        yield self._part(start, len(self.text))
+
+    def _part(self, start: int, end: int) -> str:
+        line, column = self._line_and_column(start)
+        return "\n" * (line - 1) + " " * (column - 1) + self.text[start:end]
+
+    def _line_and_column(self, at: int) -> tuple[int, int]:
+        before = self.text[self.text.rfind("\n", 0, at) + 1 : at]
+        return self.text.count("\n", 0, at) + 1, len(before.encode()) + 1
 
     def render(self, diagnostic: Diagnostic) -> str:
-        """``diagnostic`` as mlir-opt prints it: ``file:line:col: error: ...`` with the source line and a caret."""
-        shown = [self._render_one(diagnostic), *map(self._render_one, diagnostic.notes)]
+        """``diagnostic`` as mlir-opt prints it: ``file:line:col: error: ...`` with the source line and a caret, which
+        are not repeated for a note at the place of the message before it."""
+        shown = [self._render_one(diagnostic)]
+        place = diagnostic.place
+        for note in diagnostic.notes:
+            shown.append(self._render_one(note, with_line=note.place != place))
+            place = note.place
         return "\n".join(shown)
 
     def show(self, diagnostic: Diagnostic) -> None:
         """Print ``diagnostic`` where errors go."""
         print(self.render(diagnostic), file=sys.stderr)
 
-    def _render_one(self, diagnostic: Diagnostic) -> str:
+    def _render_one(self, diagnostic: Diagnostic, with_line: bool = True) -> str:
         place = diagnostic.place
         headline = f"{diagnostic.severity}: {diagnostic.message.rstrip()}"
         if place is None or place.line == 0:
             return f"{self.name}: {headline}"
         if place.file not in ("-", self.name):
             return f"{place}: {headline}"
-        line = self.line(place.line)
+        line = self.line(place.line) if with_line else None
         if line is None:
             return f"{self.name}:{place.line}:{place.column}: {headline}"
         # MLIR counts columns in bytes.
         before = line.encode()[: place.column - 1].decode(errors="ignore")
-        caret = re.sub(r"[^\t]", " ", before) + "^"
-        return f"{self.name}:{place.line}:{place.column}: {headline}\n{line}\n{caret}"
+        mark = re.sub(r"[^\t]", " ", before) + "^" + "~" * (diagnostic.width - 1)
+        return f"{self.name}:{place.line}:{place.column}: {headline}\n{line}\n{mark}"
 
     def line(self, number: int) -> str | None:
         """Line ``number`` (from 1); None past the end, and of bytecode."""

@@ -21,13 +21,15 @@ _EXPECTATION = re.compile(
 
 @dataclass
 class Expectation:
-    """A message that must be seen. ``line`` is None for one without a place; ``at`` is the comment itself."""
+    """A message that must be seen. ``line`` is None for one without a place; ``at`` is the comment itself, and
+    ``written`` the text there, from which a regular expression was made."""
 
     severity: str
     text: str
     is_regex: bool
     line: int | None
     at: Place
+    written: str
     seen: bool = False
 
     def matches(self, diagnostic: Diagnostic, file: str) -> bool:
@@ -58,8 +60,8 @@ def mismatches(chunk: str, file: str, said: Iterable[Diagnostic], only_expected:
             problems.append(Diagnostic("error", diagnostic.place, message))
     for expectation in expectations:
         if not expectation.seen:
-            message = f'expected {expectation.severity} "{expectation.text}" was not produced'
-            problems.append(Diagnostic("error", expectation.at, message))
+            message = f'expected {expectation.severity} "{expectation.written}" was not produced'
+            problems.append(Diagnostic("error", expectation.at, message, width=len(expectation.written)))
     return problems
 
 
@@ -82,15 +84,16 @@ def _expectations(chunk: str, file: str) -> Iterator[Expectation | Diagnostic]:
                 expectation.line = number
             below.clear()
             continue
-        severity, regex, where, message = found.groups()
+        severity, regex, where, written = found.groups()
+        message = written
         at = Place(file, number, found.start() + 1)
         if regex:
             try:
                 message = _as_regex(message)
             except re.error as error:
-                yield Diagnostic("error", at, f"invalid regular expression: {error}")
+                yield Diagnostic("error", at, f"invalid regular expression: {error}", width=len(written))
                 continue
-        expectation = Expectation(severity, message, bool(regex), _line(where, number, last_plain), at)
+        expectation = Expectation(severity, message, bool(regex), _line(where, number, last_plain), at, written)
         if where == "@below":
             below.append(expectation)
         yield expectation

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,8 +60,14 @@ class ParsedPipeline:
             check(self.anchor, self.steps, self.text)
             raise PipelineError(str(error).strip(), self.text, 1) from None
 
-    def run(self, op: ir.Operation, verify: bool = True, instrumentation: Sequence[Instrumentation] = ()) -> None:
-        """Run on ``op``, as ``run_pipeline``."""
+    def run(
+        self,
+        op: ir.Operation,
+        verify: bool = True,
+        instrumentation: Sequence[Instrumentation] = (),
+        configure: Callable[[PassManager], None] | None = None,
+    ) -> None:
+        """Run on ``op``, as ``run_pipeline``. ``configure`` sets up the pass manager."""
         from mlir.passmanager import PassManager
 
         op = _operation(op)
@@ -69,10 +75,12 @@ class ParsedPipeline:
             raise PipelineError(f"the pipeline runs on '{self.anchor}', but this is '{op.name}'", self.text, 1)
         with op.context:
             if instrumentation:
-                _run_one_by_one(op, (self.anchor,), self.steps, verify, instrumentation)
+                _run_one_by_one(op, (self.anchor,), self.steps, verify, instrumentation, configure)
                 return
             pm = PassManager(self.anchor)
             pm.enable_verifier(verify)
+            if configure:
+                configure(pm)
             self.add_to(pm, verify)
             _load_nested_dialects(self.steps)
             pm.run(op)
@@ -301,6 +309,7 @@ def _run_one_by_one(
     steps: Sequence[Step],
     verify: bool,
     instrumentation: Sequence[Instrumentation],
+    configure: Callable[[PassManager], None] | None,
 ) -> None:
     from mlir.passmanager import PassManager
 
@@ -308,14 +317,16 @@ def _run_one_by_one(
         if isinstance(step, Nest | BoundNest):
             inner = step.elements if isinstance(step, Nest) else step.steps
             for child in _children(op, step.anchor):
-                _run_one_by_one(child, (*path, step.anchor), inner, verify, instrumentation)
+                _run_one_by_one(child, (*path, step.anchor), inner, verify, instrumentation, configure)
             continue
         pm = PassManager(path[-1])
         pm.enable_verifier(verify)
+        if configure:
+            configure(pm)
         _add(pm, (step,), verify)
         parts = parse_anchored(str(pm)).elements if isinstance(step, PassCall) else ()
         if len(parts) > 1:  # one of MLIR's own pipelines: show what is in it
-            _run_one_by_one(op, path, parts, verify, instrumentation)
+            _run_one_by_one(op, path, parts, verify, instrumentation, configure)
             continue
         name = step.name if isinstance(step, PassCall) else step.entry.argument
         for each in instrumentation:

@@ -101,11 +101,24 @@ def required_anchor(name: str) -> str | None:
         return None if "does not refer to a registered pass" in str(error) else ""
 
 
-@functools.cache
 def upstream_passes() -> dict[str, str]:
     """Summaries of MLIR 22's passes by name, for suggestions and lists; what counts is what the bindings accept."""
+    return {name: summary for name, (_, summary) in _upstream_table().items()}
+
+
+def class_name(name: str) -> str:
+    """What MLIR calls the pass ``name`` in dumps and reports: ``CSE`` for ``cse``. A pass of ours, which has no class,
+    is called as one would be: ``TilePlanCopies``."""
+    known = _upstream_table().get(name, ("", ""))[0]
+    return known or "".join(part.capitalize() for part in name.split("-"))
+
+
+@functools.cache
+def _upstream_table() -> dict[str, tuple[str, str]]:
+    """Class and summary by name, as ``tools/list_upstream_passes.py`` wrote them."""
     lines = Path(__file__).with_name("upstream_passes.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("\t", 1) for line in lines)
+    rows = (line.split("\t", 2) for line in lines)
+    return {name: (shown, summary) for name, shown, summary in rows}
 
 
 def _check_anchor(anchor: str, text: str, column: int) -> None:

@@ -21,5 +21,5 @@ gpu.module @kernels {
 
 // ANCHOR: <pipeline>:1:1: error: the pipeline runs on 'func.func', but this is 'builtin.module'
 // NESTED: 'gpu.module' Pipeline
-// NESTED-NEXT: convert-gpu-to-nvvm
-// NESTED-NEXT: cse
+// NESTED-NEXT: ConvertGpuOpsToNVVMOps
+// NESTED-NEXT: CSE

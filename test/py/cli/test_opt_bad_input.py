@@ -68,7 +68,7 @@ BAD_TEXT = [
 
 # (name, arguments, input, part of the message)
 BAD_USE = [
-    ("two files", ["a", "b"], "", "unrecognized arguments: b"),
+    ("two files", ["a", "b"], "", "unexpected: b"),
     ("unknown flag", ["--frobnicate"], FUNCTION, "unknown flag or pass '--frobnicate'"),
     ("misspelt pass", ["--canonicalise"], FUNCTION, "did you mean 'canonicalize'?"),
     ("misspelt flag", ["--split-inputfile"], FUNCTION, "did you mean 'split-input-file'?"),
@@ -76,7 +76,7 @@ BAD_USE = [
     ("nameless flag", ["--=x"], FUNCTION, "unknown flag"),
     ("pipeline and flag", ["--pass-pipeline=builtin.module()", "--cse"], FUNCTION, "cannot be combined"),
     ("verify-each", ["--verify-each=maybe"], FUNCTION, "takes true or false"),
-    ("verify-diagnostics", ["--verify-diagnostics=maybe"], FUNCTION, "invalid choice"),
+    ("verify-diagnostics", ["--verify-diagnostics=maybe"], FUNCTION, "is one of all, only-expected; not 'maybe'"),
     ("print after nothing", ["--mlir-print-ir-after=frobnicate"], FUNCTION, "there is no pass 'frobnicate'"),
     ("empty pipeline", ["--pass-pipeline="], FUNCTION, "<pipeline>:1:1: error: expected a pass pipeline wrapped"),
     ("no anchor", ["--pass-pipeline=cse"], FUNCTION, "expected a pass pipeline wrapped"),

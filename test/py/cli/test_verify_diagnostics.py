@@ -68,4 +68,5 @@ def test_a_caret_stands_under_the_column_counted_in_bytes():
 
 
 def test_parts_keep_their_line_numbers():
-    assert list(Source("f", "a\n// -----\nb\n// ----- \nc").chunks()) == ["a\n", "\n\nb\n", "\n\n\n\nc"]
+    parts = Source("f", "a\n// -----\nb\n  // ----- c\nd").parts("// -----")
+    assert list(parts) == ["a\n", "\n" + " " * 8 + "\nb\n  ", "\n" * 3 + " " * 10 + " c\nd"]

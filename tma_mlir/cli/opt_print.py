@@ -1,0 +1,107 @@
+"""How ``tma-opt`` prints: the result, the pipeline, statistics."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from .source import InputError
+
+if TYPE_CHECKING:
+    from mlir import ir
+    from mlir.passmanager import PassManager
+
+    from ..passes.pipeline import ParsedPipeline
+
+
+def print_options(options: SimpleNamespace) -> dict[str, Any]:
+    """Arguments of ``get_asm``."""
+    return {
+        "enable_debug_info": options.mlir_print_debuginfo or options.mlir_pretty_debuginfo,
+        "pretty_debug_info": options.mlir_pretty_debuginfo,
+        "print_generic_op_form": options.mlir_print_op_generic,
+        "use_local_scope": options.mlir_print_local_scope,
+        "use_name_loc_as_prefix": options.mlir_use_nameloc_as_prefix,
+        "assume_verified": options.mlir_print_assume_verified,
+        "skip_regions": options.mlir_print_skip_regions,
+        "large_elements_limit": options.mlir_elide_elementsattrs_if_larger,
+        "large_resource_limit": options.mlir_elide_resource_strings_if_larger,
+    }
+
+
+def printed(options: SimpleNamespace, op: ir.Operation) -> bytes:
+    """``op`` as it is written to the output. ``InputError`` for a version of bytecode that MLIR does not write."""
+    if not options.emit_bytecode:
+        return op.get_asm(binary=True, **print_options(options)).rstrip(b"\n") + b"\n\n"
+    from mlir import ir
+
+    stream = io.BytesIO()
+    try:
+        op.write_bytecode(stream, desired_version=options.emit_bytecode_version)
+    except (ir.MLIRError, ValueError):
+        raise InputError(f"MLIR cannot write bytecode of version {options.emit_bytecode_version}") from None
+    return stream.getvalue()
+
+
+def roundtrip_problem(op: ir.Operation) -> str | None:
+    """What is wrong with ``op`` when it is printed or written as bytecode, and read again; None when nothing is."""
+    from mlir import ir
+
+    before = _whole(op)
+    stream = io.BytesIO()
+    op.write_bytecode(stream)
+    forms = {
+        "custom": op.get_asm(binary=True, enable_debug_info=True),
+        "generic": before,
+        "bytecode": stream.getvalue(),
+    }
+    with op.context:
+        for form, data in forms.items():
+            try:
+                again = ir.Module.parse(data)
+            except ir.MLIRError:
+                return f"what is printed ({form}) cannot be read again: the round trip failed"
+            if _whole(again.operation) != before:
+                return f"what is printed ({form}) is read as something else: the round trip failed"
+    return None
+
+
+def _whole(op: ir.Operation) -> bytes:
+    return op.get_asm(binary=True, enable_debug_info=True, print_generic_op_form=True, use_local_scope=True)
+
+
+def pipeline_dump(pipeline: ParsedPipeline | None) -> str:
+    """What ``--dump-pass-pipeline`` prints. Needs a current context."""
+    from mlir.passmanager import PassManager
+
+    from ..passes.pipeline_text import parse_anchored
+
+    manager = PassManager(pipeline.anchor if pipeline else "builtin.module")
+    if pipeline:
+        pipeline.add_to(manager)
+    tree = parse_anchored(str(manager))
+    return f"Pass Manager with {len(tree.elements)} passes:\n{tree.anchor}(\n{_lines(tree.elements, 1)}\n)\n"
+
+
+def _lines(elements: Sequence[Any], depth: int) -> str:
+    """A line for each pass, indented by how deep it is nested."""
+    from ..passes.pipeline_text import Nest
+
+    indent = "  " * depth
+    lines = []
+    for each in elements:
+        inner = f"{each.anchor}(\n{_lines(each.elements, depth + 1)}\n{indent})" if isinstance(each, Nest) else each
+        lines.append(f"{indent}{inner}")
+    return ",\n".join(lines)
+
+
+def statistics(options: SimpleNamespace) -> Callable[[PassManager], None] | None:
+    """Sets a pass manager up to report its statistics, if they are wanted."""
+    if not options.mlir_pass_statistics:
+        return None
+    from mlir.passmanager import PassDisplayMode
+
+    mode = PassDisplayMode.LIST if options.mlir_pass_statistics_display == "list" else PassDisplayMode.PIPELINE
+    return lambda manager: manager.enable_statistics(mode)
