@@ -57,8 +57,8 @@ def tma_run(tool) -> Callable[..., Outcome]:
     return lambda *arguments: tool("tma-run", "--device", "sim", *arguments)
 
 
-def run_forked(*arguments: str, stdin: bytes | str = b"") -> Outcome:
-    """The command without its crash guard, so that a crash is seen as one."""
+def run_forked(*arguments: str, stdin: bytes | str = b"", folder: os.PathLike[str] | str = ".") -> Outcome:
+    """The command in ``folder``, without its crash guard, so that a crash is seen as one."""
     import mlir.ir  # noqa: F401  (once, in the parent)
 
     data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -71,6 +71,7 @@ def run_forked(*arguments: str, stdin: bytes | str = b"") -> Outcome:
             try:
                 for number, file in enumerate((given, out, err)):
                     os.dup2(file.fileno(), number)
+                os.chdir(folder)
                 code = _run(arguments)
             finally:
                 os._exit(code)
