@@ -39,6 +39,7 @@ def instrumentation(options: SimpleNamespace, timing: Timing) -> list[Instrument
         only_change=options.mlir_print_ir_after_change,
         whole_module=options.mlir_print_ir_module_scope,
         folder=options.mlir_print_ir_tree_dir,
+        without_module=options.no_implicit_module,
         print_options=print_options(options),
     )
     if printer.before_names != frozenset() or printer.after_names != frozenset():
@@ -49,7 +50,8 @@ def instrumentation(options: SimpleNamespace, timing: Timing) -> list[Instrument
 @dataclass
 class PrintIR:
     """Prints the anchor operation around passes, as MLIR's own printer does; ``names`` are their arguments, None for
-    all of them. ``folder``: print into files there, one for each time."""
+    all of them. ``folder``: print into files there, one for each time. ``without_module``: the outermost module is none
+    of the program's."""
 
     stream: IO[str]
     before_names: frozenset[str] | None = frozenset()
@@ -58,6 +60,7 @@ class PrintIR:
     only_change: bool = False
     whole_module: bool = False
     folder: str | None = None
+    without_module: bool = False
     print_options: dict[str, Any] = field(default_factory=dict)
     _was: str = ""
     _printed: Counter[int] = field(default_factory=Counter)
@@ -77,7 +80,7 @@ class PrintIR:
             self._print(op, f"After {class_name(name)} ({name})", name)
 
     def _print(self, op: Any, when: str, name: str) -> None:
-        above = _parents(op)
+        above = _parents(op)[self.without_module :]
         options = self.print_options
         if self.whole_module:
             symbol = f": @{_symbol(op)}" if _symbol(op) else ""
@@ -86,7 +89,10 @@ class PrintIR:
             shown = op
             if len(above) > 1:  # as MLIR does: aliases stand at the end of a module
                 options = {**options, "use_local_scope": True}
-        text = f"// -----// IR Dump {when} //----- //\n{shown.get_asm(**options)}\n\n"
+        program = shown.get_asm(**options)
+        if shown == above[0] and not program.endswith("\n"):  # as MLIR ends what is not inside of anything
+            program += "\n"
+        text = f"// -----// IR Dump {when} //----- //\n{program}\n\n"
         if self.folder is None:
             self.stream.write(text)
         else:

@@ -16,7 +16,7 @@ _INPUT = (
     Flag("o", "value", "where to write the result", "-", "FILE"),
     Flag("pass-pipeline", "value", "passes to run, as in builtin.module(cse,gpu.module(...))", None, "TEXT", alias="p"),
     Flag("split-input-file", "optional", f"process the parts between '{SPLIT_MARKER}' one by one", "", "MARKER",
-         otherwise=SPLIT_MARKER),
+         otherwise=SPLIT_MARKER, read=lambda text: text or SPLIT_MARKER),
     Flag("output-split-marker", "value", "what to write between the parts", SPLIT_MARKER, "MARKER"),
     Flag("no-implicit-module", "bool", "take the one operation of the input without a module around it", False),
     Flag("allow-unregistered-dialect", "bool", "accept operations of unknown dialects", False),

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from ..diagnostics import quoted
-from .source import InputError, Source
+from ..diagnostics import explain, quoted
+from .source import InputError, Part, Source
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -22,26 +22,50 @@ _LOOKS_AT_LOCATIONS = re.compile(r"debug|loc(ation)?s?\b|snapshot")
 """Passes whose result depends on the names of files."""
 
 
-def parse(options: SimpleNamespace, source: Source, part: str, pipeline: str) -> ir.Module | ir.OpView:
-    """The module in ``part`` of ``source``, or its one operation where no module is wanted. ``MLIRError`` after
-    diagnostics. Needs a current context. ``pipeline``: what runs on it."""
+explain(
+    "^ignoring unknown external resources",
+    "MLIR's Python bindings do not keep external_resources. Use mlir-opt for files with them",
+)
+
+
+def parse(options: SimpleNamespace, source: Source, part: Part, pipeline: str) -> tuple[ir.Operation, ir.Module]:
+    """The module in ``part`` of ``source``, or its one operation where no module is wanted, and the module that has to
+    live as long. ``MLIRError`` after diagnostics. Needs a current context. ``pipeline``: what runs on it.
+
+    The one operation stands in a module of its own nevertheless, since passes may ask any operation for its parent,
+    which the bindings refuse for one that has none.
+    """
+    from mlir import ir
+
+    if options.no_implicit_module and not source.bytecode:
+        op = ir.Operation.parse(part.text, source_name=source.name).operation
+        with ir.Location.unknown():
+            module = ir.Module.create()
+        module.body.append(op)
+        return op, module
+    module = _parse_file(options, source, part)
+    if module is None:
+        module = ir.Module.parse(part.text)
+        shown = options.mlir_print_debuginfo or options.mlir_pretty_debuginfo or options.emit_bytecode
+        if shown or _LOOKS_AT_LOCATIONS.search(pipeline):
+            module = _with_file_name(module, source.name, part)
+    return module.operation, module
+
+
+def _parse_file(options: SimpleNamespace, source: Source, part: Part) -> ir.Module | None:
+    """The module with locations that name its file; None where MLIR cannot read it from there."""
     from mlir import ir
 
     if source.bytecode:
         return ir.Module.parse(source.bytecode)
-    if options.no_implicit_module:
-        return ir.Operation.parse(part, source_name=source.name)
-    if not options.split_input_file:
-        if source.can_be_read_again:
-            return ir.Module.parseFile(source.name)
-        if source.name == "<stdin>":
-            with _as_standard_input(part):
-                return ir.Module.parseFile("-")
-    module = ir.Module.parse(part)
-    shown = options.mlir_print_debuginfo or options.mlir_pretty_debuginfo or options.emit_bytecode
-    if shown or _LOOKS_AT_LOCATIONS.search(pipeline):
-        return _with_file_name(module, source.name)
-    return module
+    if options.split_input_file:
+        return None
+    if source.can_be_read_again:
+        return ir.Module.parseFile(source.name)
+    if source.name != "<stdin>":
+        return None
+    with _as_standard_input(part.text):
+        return ir.Module.parseFile("-")
 
 
 @contextlib.contextmanager
@@ -59,13 +83,15 @@ def _as_standard_input(text: str) -> Iterator[None]:
             os.close(saved)
 
 
-def _with_file_name(module: ir.Module, name: str) -> ir.Module:
+def _with_file_name(module: ir.Module, name: str, part: Part) -> ir.Module:
     """``module`` with ``name`` in its locations: the bindings parse strings under no other name than ``-``, and cannot
-    change a location inside an attribute."""
+    change a location inside an attribute. A module around several operations is where its part begins."""
     from mlir import ir
 
     text = module.operation.get_asm(binary=True, enable_debug_info=True, print_generic_op_form=True)
     named = quoted(name).encode() + b":"
+    if part.line > 1:
+        text = text.replace(b'"-":0:0', named + f"{part.line}:{part.column}".encode())
     return ir.Module.parse(_UNNAMED.sub(lambda _: named, text))
 
 

@@ -20,7 +20,7 @@ from .instrumentation import Timing, instrumentation
 from .opt_input import load_irdl, parse
 from .pass_flags import pipeline_of
 from .program import BAD_INPUT
-from .source import InputError, Source
+from .source import InputError, Part, Source
 
 if TYPE_CHECKING:
     from mlir import ir
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Job:
-    """``flags`` are those that are passes; ``outputs`` has what each part gave, nothing where it failed."""
+    """``flags`` are those that are passes; ``outputs`` has what each part gave, nothing where it failed.
+    ``module`` keeps what was parsed last alive."""
 
     options: SimpleNamespace
     flags: Sequence[str]
@@ -39,6 +40,7 @@ class Job:
     pipeline: ParsedPipeline | None
     instrumentation: list[Instrumentation]
     timing: Timing
+    module: ir.Module | None = None
     outputs: list[bytes] = field(default_factory=list)
 
     @classmethod
@@ -56,7 +58,7 @@ class Job:
             load_irdl(options.irdl_file, context)
         context.allow_unregistered_dialects = options.allow_unregistered_dialect
         if options.run_reproducer:
-            reproducer.apply(options, flags, source)
+            source = reproducer.apply(options, flags, source)
         with context, context.attach_diagnostic_handler(lambda diagnostic: True):
             pipeline = pipeline_of(options.pass_pipeline, flags)
             watchers = instrumentation(options, timing)
@@ -82,7 +84,7 @@ class Job:
             print(self.timing.report(self.options.mlir_timing_display), file=sys.stderr)
         return 0 if good else BAD_INPUT
 
-    def _process_loudly(self, part: str) -> bool:
+    def _process_loudly(self, part: Part) -> bool:
         with collecting(self.context, self._show, self.options.tma_remarks) as said:
             problem = self._process(part)
             if problem and (not said.failed or problem.message.startswith("internal error")):
@@ -97,7 +99,7 @@ class Job:
             diagnostic = replace(diagnostic, notes=tuple(notes))
         self.source.show(diagnostic)
 
-    def _check(self, part: str) -> bool:
+    def _check(self, part: Part) -> bool:
         from .verify_diagnostics import mismatches
 
         with collecting(self.context, remarks=self.options.tma_remarks) as collected:
@@ -105,25 +107,24 @@ class Job:
         said = collected.seen
         if problem and (not collected.failed or problem.message.startswith("internal error")):
             said = [*said, problem]
-        wrong = mismatches(part, self.source.name, said, self.options.verify_diagnostics == "only-expected")
+        wrong = mismatches(part.text, self.source.name, said, self.options.verify_diagnostics == "only-expected")
         for each in wrong:
             self.source.show(each)
         return not wrong
 
-    def _process(self, part: str) -> Diagnostic | None:
+    def _process(self, part: Part) -> Diagnostic | None:
         """Run one part. What failed, for when no diagnostic says it; None when all went well."""
         from mlir import ir
 
-        fatal = text_error(part, self.source.name)
+        fatal = text_error(part.text, self.source.name)
         if fatal:
             return fatal
         doing("while parsing", self._place(part))
         try:
             with self.timing.phase("Parser"), self.context:
-                parsed = parse(self.options, self.source, part, str(self.pipeline or ""))
+                op, self.module = parse(self.options, self.source, part, str(self.pipeline or ""))
         except ir.MLIRError:
-            return silent_failure(self.source.bytecode or part, self.source.name)
-        op = parsed.operation
+            return silent_failure(self.source.bytecode or part.text, self.source.name)
         if not self.options.no_verify and self._may_hold_tile(part) and not self._passes_check("tile-verify", op):
             return Diagnostic("error", None, "tile-verify failed")
         if self.pipeline and not self._passes_check("tile-check-limits", op):
@@ -137,14 +138,16 @@ class Job:
             return failed
         doing("while printing", self._place(part))
         with self.timing.phase("Output"):
+            if self.options.no_implicit_module and op.parent is not None:
+                op.detach_from_parent()
             self.outputs[-1] = opt_print.printed(self.options, op)
         return None
 
-    def _may_hold_tile(self, part: str) -> bool:
+    def _may_hold_tile(self, part: Part) -> bool:
         """Whether there is a reason to load what verifies operations of the dialect."""
-        return bool(self.source.bytecode) or "tile." in part
+        return bool(self.source.bytecode) or "tile." in part.text
 
-    def _run_passes(self, op: ir.Operation, part: str) -> Diagnostic | None:
+    def _run_passes(self, op: ir.Operation, part: Part) -> Diagnostic | None:
         from mlir import ir
 
         from ..passes.pipeline import PassCrash
@@ -183,9 +186,9 @@ class Job:
             _write_file(path, text)
         return crash
 
-    def _place(self, part: str) -> Place:
+    def _place(self, part: Part) -> Place:
         """Where a part of the input begins."""
-        return Place(self.source.name, len(part) - len(part.lstrip("\n")) + 1, 1)
+        return Place(self.source.name, part.line, part.column)
 
     def _passes_check(self, name: str, op: ir.Operation) -> bool:
         """Whether one of the passes that only look at ``op`` has nothing to say."""
@@ -208,7 +211,7 @@ class Job:
         if diagnosing():
             return
         marker = self.options.output_split_marker
-        between = f"{marker}\n".encode() if marker and not self.options.emit_bytecode else b""
+        between = b"" if self.options.emit_bytecode else f"{marker}\n".encode()
         data = between.join(self.outputs)
         if self.options.o == "-":
             sys.stdout.buffer.write(data)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def print_options(options: SimpleNamespace) -> dict[str, Any]:
 def printed(options: SimpleNamespace, op: ir.Operation) -> bytes:
     """``op`` as it is written to the output. ``InputError`` for a version of bytecode that MLIR does not write."""
     if not options.emit_bytecode:
-        return op.get_asm(binary=True, **print_options(options)).rstrip(b"\n") + b"\n\n"
+        return op.get_asm(binary=True, **print_options(options)) + b"\n"
     from mlir import ir
 
     stream = io.BytesIO()
@@ -76,25 +77,28 @@ def pipeline_dump(pipeline: ParsedPipeline | None) -> str:
     """What ``--dump-pass-pipeline`` prints. Needs a current context."""
     from mlir.passmanager import PassManager
 
-    from ..passes.pipeline_text import parse_anchored
-
     manager = PassManager(pipeline.anchor if pipeline else "builtin.module")
     if pipeline:
         pipeline.add_to(manager)
-    tree = parse_anchored(str(manager))
-    return f"Pass Manager with {len(tree.elements)} passes:\n{tree.anchor}(\n{_lines(tree.elements, 1)}\n)\n"
+    lines, count = _lines(str(manager))
+    return f"Pass Manager with {count} passes:\n{lines}\n"
 
 
-def _lines(elements: Sequence[Any], depth: int) -> str:
-    """A line for each pass, indented by how deep it is nested."""
-    from ..passes.pipeline_text import Nest
+_WORDS = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|[(),]|[^(),{]+")
+"""Options, which may have pipelines in them, what separates passes, and names."""
 
-    indent = "  " * depth
-    lines = []
-    for each in elements:
-        inner = f"{each.anchor}(\n{_lines(each.elements, depth + 1)}\n{indent})" if isinstance(each, Nest) else each
-        lines.append(f"{indent}{inner}")
-    return ",\n".join(lines)
+
+def _lines(text: str) -> tuple[str, int]:
+    """A pipeline with a line for each pass, indented by how deep it is nested, and how many stand in the outermost."""
+    depth, commas, shown = 0, 0, []
+    for word in _WORDS.findall(text):
+        depth += (word == "(") - (word == ")")
+        commas += word == "," and depth == 1
+        line = "\n" + "  " * depth
+        shown.append({"(": f"({line}", ",": f",{line}", ")": f"{line})"}.get(word, word))
+    if text.endswith("()"):
+        return f"{text[:-1]}\n\n)", 0
+    return "".join(shown), commas + 1
 
 
 def statistics(options: SimpleNamespace) -> Callable[[PassManager], None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 
     from ..passes.pipeline import ParsedPipeline
 
-_PIPELINE = re.compile(r'mlir_reproducer:\s*\{\s*pipeline:\s*"((?:[^"\\]|\\.)*)"')
-_VERIFY = re.compile(r"\bverify_each:\s*(true|false)")
+_PIPELINE = re.compile(r'mlir_reproducer:\s*\{\s*pipeline:\s*"((?:[^"\\]|\\.)*)"([^{}]*)\}')
 
 
 def text(op: ir.Operation, pipeline: ParsedPipeline, verify_each: bool) -> bytes:
@@ -32,13 +32,15 @@ def text(op: ir.Operation, pipeline: ParsedPipeline, verify_each: bool) -> bytes
     )
 
 
-def apply(options: SimpleNamespace, flags: Sequence[str], source: Source) -> None:
-    """Sets ``options`` to what the reproducer in ``source`` says. ``InputError`` where there is none."""
+def apply(options: SimpleNamespace, flags: Sequence[str], source: Source) -> Source:
+    """Sets ``options`` to what the reproducer in ``source`` says, and gives the program without it. ``InputError``
+    where there is none."""
     if options.pass_pipeline is not None or flags:
         raise UsageError("--run-reproducer runs the pipeline of the input, and no other pass")
     found = _PIPELINE.search(source.text)
     if not found:
         raise InputError(f"{source.name}: error: this is not a reproducer: it names no pipeline (bytecode is not read)")
     options.pass_pipeline = re.sub(r"\\([0-9A-Fa-f]{2})", lambda code: chr(int(code[1], 16)), found[1])
-    verify = _VERIFY.search(source.text, found.end())
-    options.verify_each = options.verify_each and (verify is None or verify[1] == "true")
+    if re.search(r"\bverify_each:\s*false", found[2]):
+        options.verify_each = False
+    return replace(source, text=source.text[: found.start()] + source.text[found.end() :])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..diagnostics import Diagnostic, Place
 from ..files import NotText, decoded
@@ -15,8 +15,20 @@ _MARKER_END = 2
 """Letters at the end of a marker without which it is nearly one."""
 
 
+_TAB = 8
+"""Columns, as LLVM shows them."""
+
+
 class InputError(Exception):
     """The input cannot be read; the text is a whole message."""
+
+
+class Part(NamedTuple):
+    """A part of an input: its text, after white space that brings lines and columns right, and where it begins."""
+
+    text: str
+    line: int = 1
+    column: int = 1
 
 
 @dataclass(frozen=True)
@@ -38,11 +50,13 @@ class Source:
         except (OSError, ValueError):
             return False
 
-    def parts(self, marker: str) -> Iterator[str | Diagnostic]:
-        """The text between ``marker``, each part after as much white space as brings its lines and columns right, as
-        mlir-opt takes it: a marker may stand anywhere in a line. ``Diagnostic`` is a warning of what looks like one."""
+    def parts(self, marker: str) -> Iterator[Part | Diagnostic]:
+        """The text between ``marker``, or all where that is "", as mlir-opt takes it: a marker may stand anywhere in a
+        line, and no text has no parts. ``Diagnostic`` is a warning of what looks like a marker."""
         if not marker:
-            yield self.text
+            yield Part(self.text)
+            return
+        if not self.text:
             return
         stem, end = marker[:-_MARKER_END], marker[-_MARKER_END:]
         start = at = 0
@@ -59,9 +73,9 @@ class Source:
                 yield Diagnostic("warning", Place(self.name, line, column), "near miss with file split marker")
         yield self._part(start, len(self.text))
 
-    def _part(self, start: int, end: int) -> str:
+    def _part(self, start: int, end: int) -> Part:
         line, column = self._line_and_column(start)
-        return "\n" * (line - 1) + " " * (column - 1) + self.text[start:end]
+        return Part("\n" * (line - 1) + " " * (column - 1) + self.text[start:end], line, column)
 
     def _line_and_column(self, at: int) -> tuple[int, int]:
         before = self.text[self.text.rfind("\n", 0, at) + 1 : at]
@@ -92,9 +106,9 @@ class Source:
         if line is None:
             return f"{self.name}:{place.line}:{place.column}: {headline}"
         # MLIR counts columns in bytes.
-        before = line.encode()[: place.column - 1].decode(errors="ignore")
-        mark = re.sub(r"[^\t]", " ", before) + "^" + "~" * (diagnostic.width - 1)
-        return f"{self.name}:{place.line}:{place.column}: {headline}\n{line}\n{mark}"
+        before = line.encode()[: place.column - 1].decode(errors="ignore").expandtabs(_TAB)
+        mark = " " * len(before) + "^" + "~" * (diagnostic.width - 1)
+        return f"{self.name}:{place.line}:{place.column}: {headline}\n{line.expandtabs(_TAB)}\n{mark}"
 
     def line(self, number: int) -> str | None:
         """Line ``number`` (from 1); None past the end, and of bytecode."""

@@ -59,7 +59,11 @@ def tma_run(tool) -> Callable[..., Outcome]:
 
 def run_forked(*arguments: str, stdin: bytes | str = b"", folder: os.PathLike[str] | str = ".") -> Outcome:
     """The command in ``folder``, without its crash guard, so that a crash is seen as one."""
-    import mlir.ir  # noqa: F401  (once, in the parent)
+    # Once, in the parent.
+    import tma_mlir.cli.opt_job
+    import tma_mlir.dialect.loading
+    import tma_mlir.passes.tile_check_limits
+    import tma_mlir.passes.tile_verify  # noqa: F401
 
     data = stdin.encode() if isinstance(stdin, str) else stdin
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support.mlir_opt_lines import IRDL, PROGRAMS, REFUSED, RUN_LINES
 
 

@@ -64,9 +64,13 @@ def test_messages_without_a_place():
 
 def test_a_caret_stands_under_the_column_counted_in_bytes():
     shown = Source("f.mlir", 'a\n\t@"é" x').render(Diagnostic("error", Place("-", 2, 8), "bad"))
-    assert shown == 'f.mlir:2:8: error: bad\n\t@"é" x\n\t     ^'
+    assert shown == 'f.mlir:2:8: error: bad\n        @"é" x\n             ^'
 
 
 def test_parts_keep_their_line_numbers():
     parts = Source("f", "a\n// -----\nb\n  // ----- c\nd").parts("// -----")
-    assert list(parts) == ["a\n", "\n" + " " * 8 + "\nb\n  ", "\n" * 3 + " " * 10 + " c\nd"]
+    assert list(parts) == [
+        ("a\n", 1, 1),
+        ("\n" + " " * 8 + "\nb\n  ", 2, 9),
+        ("\n" * 3 + " " * 10 + " c\nd", 4, 11),
+    ]
