@@ -53,7 +53,9 @@ def run(options: SimpleNamespace, pass_flags: Sequence[str], source: Source | No
     input if it has been read."""
     from ..passes.pipeline_text import PipelineError
     from . import listing
+    from .lazy import load_lazily
 
+    load_lazily("numpy")
     try:
         if options.show_dialects:
             return listing.show_dialects()

@@ -127,7 +127,7 @@ class Job:
             return silent_failure(self.source.bytecode or part.text, self.source.name)
         if not self.options.no_verify and self._may_hold_tile(part) and not self._passes_check("tile-verify", op):
             return Diagnostic("error", None, "tile-verify failed")
-        if self.pipeline and not self._passes_check("tile-check-limits", op):
+        if self.pipeline and self._may_be_fatal(part) and not self._passes_check("tile-check-limits", op):
             return Diagnostic("error", None, "tile-check-limits failed")
         if self.options.verify_roundtrip:
             different = opt_print.roundtrip_problem(op)
@@ -146,6 +146,10 @@ class Job:
     def _may_hold_tile(self, part: Part) -> bool:
         """Whether there is a reason to load what verifies operations of the dialect."""
         return bool(self.source.bytecode) or "tile." in part.text
+
+    def _may_be_fatal(self, part: Part) -> bool:
+        """Whether there is code for a GPU, which alone ``tile-check-limits`` refuses once the text has been looked at."""
+        return self._may_hold_tile(part) or "gpu." in part.text
 
     def _run_passes(self, op: ir.Operation, part: Part) -> Diagnostic | None:
         from mlir import ir

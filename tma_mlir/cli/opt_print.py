@@ -35,7 +35,10 @@ def print_options(options: SimpleNamespace) -> dict[str, Any]:
 def printed(options: SimpleNamespace, op: ir.Operation) -> bytes:
     """``op`` as it is written to the output. ``InputError`` for a version of bytecode that MLIR does not write."""
     if not options.emit_bytecode:
-        return op.get_asm(binary=True, **print_options(options)) + b"\n"
+        # What was parsed and what passes left has been verified, unless somebody did not want that.
+        verified = options.verify_each and not options.no_verify
+        asked = print_options(options)
+        return op.get_asm(binary=True, **{**asked, "assume_verified": asked["assume_verified"] or verified}) + b"\n"
     from mlir import ir
 
     stream = io.BytesIO()

@@ -23,10 +23,7 @@ def _irdl_text() -> str:
 @functools.cache
 def _register_views() -> None:
     """Makes parsed tile operations come back as the classes of ``tma_mlir.dialect``."""
-    # These register their classes; the search finds tile.py only.
-    from . import completion_ops, rebase_op  # noqa: F401
-
-    _cext.globals.append_dialect_search_prefix("tma_mlir.dialect")
+    _cext.globals.append_dialect_search_prefix("tma_mlir.dialect.views")
 
 
 def is_loaded(context: ir.Context) -> bool:
