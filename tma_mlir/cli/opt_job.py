@@ -148,7 +148,7 @@ class Job:
         return bool(self.source.bytecode) or "tile." in part.text
 
     def _may_be_fatal(self, part: Part) -> bool:
-        """Whether there is code for a GPU, which alone ``tile-check-limits`` refuses once the text has been looked at."""
+        """Whether there is code for a GPU: ``tile-check-limits`` refuses no other, once the text has been looked at."""
         return self._may_hold_tile(part) or "gpu." in part.text
 
     def _run_passes(self, op: ir.Operation, part: Part) -> Diagnostic | None:
