@@ -13,8 +13,7 @@ import argparse
 import resource
 import time
 
-from mlir import ir
-
+from tma_mlir.bindings import ir
 from tma_mlir.dialect import make_context
 from tma_mlir.passes.pipeline import run_pipeline
 

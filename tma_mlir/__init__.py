@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api import compile as compile
     from .api import compile_all as compile_all
+    from .bindings.choice import use_bindings as use_bindings
     from .dialect import load as load
     from .errors import TileError as TileError
     from .errors import TileErrors as TileErrors
@@ -29,6 +30,7 @@ _HOMES = {
     "Kernel": ".runtime",
     "compile_all": ".api",
     "load": ".dialect",
+    "use_bindings": ".bindings.choice",
     "TileError": ".errors",
     "TileErrors": ".errors",
     "parse_pipeline": ".passes.pipeline",

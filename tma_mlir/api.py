@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .assembler import assembler_version
+from .bindings.choice import chosen, folders
 from .chips import chip as known_chip
 from .compiled_kernel import CompiledKernel
 from .files import NotText, decoded
@@ -23,7 +23,7 @@ from .runtime import driver
 from .runtime.disk_cache import DiskCache, digest
 
 if TYPE_CHECKING:
-    from mlir import ir
+    from .bindings import ir
 
     Source = str | os.PathLike[str] | ir.Module | ir.Operation | ir.OpView
 
@@ -158,10 +158,10 @@ def _versions(assembler: str) -> str:
 
     Files are told apart by size and time of change, so that a package under development finds nothing old.
     """
-    package, spec = Path(__file__).parent, find_spec("mlir")
+    package = Path(__file__).parent
     files = [file for pattern in ("*.py", "*.mlir") for file in sorted(package.rglob(pattern))]
-    for root in (spec.submodule_search_locations or ()) if spec else ():
-        files += sorted(Path(root).glob("_mlir_libs/*.so*"))
+    for folder in folders(chosen()):
+        files += sorted(folder.glob("_mlir_libs/*.so*"))
     stamps = [f"{file.name} {(status := file.stat()).st_size} {status.st_mtime_ns}" for file in files]
     return digest(*stamps, _assembler(assembler), sys.implementation.cache_tag)
 

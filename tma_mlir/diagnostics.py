@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import TileError, TileErrors
 
 if TYPE_CHECKING:
-    from mlir import ir
+    from .bindings import ir
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from mlir import ir
+    from .bindings import ir
 
     Note: TypeAlias = "str | tuple[ir.Location, str]"
     """A remark under an error: text at the error's own place, or text with another place."""

@@ -9,8 +9,7 @@ import re
 import sys
 import tempfile
 
-from mlir import ir
-from mlir.passmanager import PassManager
+from tma_mlir.bindings import ir, passmanager
 
 ANCHORS = {
     "builtin.module": "module {}",
@@ -50,7 +49,7 @@ def run_printing(name: str, anchor: str) -> None:
         op = module.operation
         while op.name != anchor:
             op = op.regions[0].blocks[0].operations[0].operation
-        manager = PassManager(anchor)
+        manager = passmanager.PassManager(anchor)
         manager.add(name)
         manager.enable_ir_printing(print_before_all=True, print_after_all=False)
         manager.run(op)

@@ -17,8 +17,7 @@ SECONDS = 5.0
 
 @functools.cache
 def _files() -> tuple[bytes, ...]:
-    from mlir.ir import MLIRError, Module
-
+    from tma_mlir.bindings import ir
     from tma_mlir.dialect import make_context
 
     made = []
@@ -26,8 +25,8 @@ def _files() -> tuple[bytes, ...]:
         for text in programs()[::3]:
             try:
                 file = io.BytesIO()
-                Module.parse(text).operation.write_bytecode(file)
-            except MLIRError:
+                ir.Module.parse(text).operation.write_bytecode(file)
+            except ir.MLIRError:
                 continue
             made.append(file.getvalue())
     return tuple(made)

@@ -300,8 +300,7 @@ def check(case: Case) -> Failure | None:
 
 
 def _share(count: int) -> None:
-    from mlir import ir
-
+    from tma_mlir.bindings import ir
     from tma_mlir.diagnostics import collecting
     from tma_mlir.fatal_text import text_error
 

@@ -54,10 +54,9 @@ def check(case: Case) -> Failure | None:
 
 @cache
 def _documented() -> tuple[type[Exception], ...]:
-    from mlir import ir
-
     from tma_mlir import TileError, TileErrors
     from tma_mlir.assembler import AssemblerError
+    from tma_mlir.bindings import ir
     from tma_mlir.compile.compiler import CompileError
     from tma_mlir.passes.pipeline_text import PipelineError
     from tma_mlir.plan import PlanDeclined
@@ -94,8 +93,7 @@ def anything(rng: random.Random) -> Any:
 
 
 def _module(rng: random.Random) -> Any:
-    from mlir import ir
-
+    from tma_mlir.bindings import ir
     from tma_mlir.dialect import make_context
 
     with make_context():
@@ -173,9 +171,8 @@ def _run(rng: random.Random) -> Failure | None:
 
 
 def _load(rng: random.Random) -> Failure | None:
-    from mlir import ir
-
     import tma_mlir
+    from tma_mlir.bindings import ir
 
     context = rng.choice((lambda: ir.Context(), lambda: _module(rng).context, lambda: anything(rng)))()
     for _ in range(rng.choice((1, 2))):

@@ -14,8 +14,7 @@ _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 @functools.cache
 def programs() -> tuple[str, ...]:
     """Texts that parse and have an operation of the tile dialect or a kernel, comments left out, shortest first."""
-    from mlir import ir
-
+    from tma_mlir.bindings import ir
     from tma_mlir.dialect import make_context
     from tma_mlir.fatal_text import text_error
 
@@ -53,8 +52,7 @@ def staged() -> tuple[str, ...]:
 
 def _without_places(text: str) -> str:
     """Without locations, which are most of a lowered module."""
-    from mlir import ir
-
+    from tma_mlir.bindings import ir
     from tma_mlir.dialect import make_context
 
     with make_context():

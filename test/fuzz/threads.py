@@ -157,9 +157,8 @@ def _refuse(number: int) -> Any:
 
 
 def _pipeline(number: int) -> Any:
-    from mlir import ir
-
     from tma_mlir import run_pipeline
+    from tma_mlir.bindings import ir
     from tma_mlir.dialect import make_context
 
     with make_context():

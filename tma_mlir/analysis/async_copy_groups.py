@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from .copy_candidates import Candidate, Kept, crosses
 from .ir_access import collect, defining_op, known_block_size
 from .thread_copies import ASYNC_COPY, NO_BLOCK_SIZE, Piece, async_piece, box, is_inside, nest_problem, nests

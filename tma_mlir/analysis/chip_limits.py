@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mlir import ir
-
 from ..abi.signature import CHIP
+from ..bindings import ir
 from ..chips import CHIPS, Chip, Feature, chips_with
 from ..errors import TileError
 from .dynamic_shared import SHARED_BYTES, dynamic_shared_bytes

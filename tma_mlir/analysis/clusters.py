@@ -11,8 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.tile import CopyAsyncOp
 from ..plan.enums import MbarrierCta
 from .index_facts import facts_of

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.assumptions import Promises, read_promises
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from ..dialect.copy_modes import IM2COL, mode_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.memrefs import read_memref
 from ..dtypes import DTYPES
 from .index_facts import facts_of

@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.memrefs import has_bools, read_memref
 from ..errors import TileError
 from ..fatal_text import type_problem

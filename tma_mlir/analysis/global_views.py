@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects import arith
-
+from ..bindings import ir
+from ..bindings.dialects import arith
 from ..dialect.assumptions import ASSUME
 from ..dialect.copy_modes import mode_of
 from ..dialect.memrefs import read_memref

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-
+from ..bindings import ir
 from ..errors import TileError, TileErrors
 from .ir_access import collect, function_inputs, is_kernel
 

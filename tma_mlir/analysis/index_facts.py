@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from mlir import ir
-
+from ..bindings import ir
 from .integer_facts import (
     BINARY,
     UNKNOWN,

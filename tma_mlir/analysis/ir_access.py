@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.tile import CopyAsyncOp
 
 

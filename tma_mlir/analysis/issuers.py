@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mlir import ir
-
+from ..bindings import ir
 from .ir_access import enclosing, known_block_size
 
 _BRANCHES = ("scf.if", "scf.index_switch", "scf.while", "gpu.warp_execute_on_lane_0", "affine.if")

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from ..diagnostics import place_of
 from ..dialect.memrefs import read_memref
 from ..errors import TileError

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlir import ir
-
 from ..abi.passing import MAX_PARAMETER_BYTES, Refusal, element_refusal, refusal
 from ..abi.types import parse_type
+from ..bindings import ir
 from ..dialect.memrefs import read_memref
 from ..errors import TileError
 from .ir_access import function_inputs

@@ -9,8 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.memrefs import read_memref
 from ..dtypes import DTYPES
 from ..errors import TileError

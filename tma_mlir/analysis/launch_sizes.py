@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlir import ir
-
+from ..bindings import ir
 from ..errors import TileError
 from .index_facts import facts_of
 

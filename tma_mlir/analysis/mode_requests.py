@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.copy_modes import GATHERS, mode_of, read_im2col
 from ..layout.expr import Expr
 from ..plan.copy_request import Gather, Im2colWalk, Region

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.memrefs import read_memref
 from .ir_access import block_owner, collect, defining_op
 from .memref_views import VIEWS

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mlir import ir
-
 from ..abi.elements import element_type
 from ..abi.passing import by_value
 from ..abi.signature import ALIGNMENTS, ARGUMENTS, BARE_POINTERS, DESCRIPTORS, MAY_STORE_NOTHING
+from ..bindings import ir
 from ..codec import DataError
 from ..dialect.attributes import LayoutAttr
 from ..dialect.memrefs import read_memref

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import DYNAMIC
 from ..dtypes import DTYPES

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.memrefs import read_memref
 from ..dialect.tile import DYNAMIC
 from .index_facts import facts_of

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from mlir import ir
 
+from ..bindings import ir
 from .copy_candidates import Candidate, Kept, Sum, accessed, blocking_problem, crosses, is_load_to, transfer_problem
 from .ir_access import block_owner, collect, defining_op, known_block_size
 from .ordinary_writes import may_alias, shared_root

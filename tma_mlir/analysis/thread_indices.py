@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from mlir import ir
 
+from ..bindings import ir
 from .index_facts import facts_of
 from .ir_access import defining_op, gpu_axis
 from .uniformity import is_uniform

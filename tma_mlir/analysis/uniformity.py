@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mlir import ir
-
+from ..bindings import ir
 from .ir_access import block_owner, defining_op, is_kernel
 from .memref_views import VIEWS
 

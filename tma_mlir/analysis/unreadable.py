@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mlir import ir
-
+from ..bindings import ir
 from ..errors import TileError
 from .ir_access import attribute_names
 

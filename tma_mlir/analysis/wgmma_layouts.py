@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from ..diagnostics import place_text
 from ..dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from ..dialect.memrefs import read_memref

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dialect.memrefs import MemRef, read_memref
 from ..dtypes import DTYPES
 from ..errors import TileError

@@ -55,11 +55,10 @@ def _run(options: argparse.Namespace, source: Source) -> int:
 
 def _explain(source: Source, chip: str) -> list[dict[str, Any]] | None:
     """What to print of every copy; None after errors have been printed."""
-    from mlir import ir
-
     from ..analysis.ir_access import collect, copies_in
     from ..analysis.kernel_forms import no_kernel_error, outlining_errors
     from ..analysis.kernel_parameters import parameter_errors
+    from ..bindings import ir
     from ..diagnostics import collecting, report
     from ..dialect import make_context
     from ..errors import TileErrors

@@ -22,8 +22,7 @@ def show_dialects() -> int:
 
 
 def list_passes() -> int:
-    from mlir import ir
-
+    from ..bindings import ir
     from ..passes import registry
     from ..passes.pipeline_check import required_anchor, upstream_passes
 

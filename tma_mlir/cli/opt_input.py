@@ -14,7 +14,7 @@ from ..diagnostics import explain, quoted
 from .source import InputError, Part, Source
 
 if TYPE_CHECKING:
-    from mlir import ir
+    from ..bindings import ir
 
 _UNNAMED = re.compile(rb'"-":(?=\d+:\d+)')
 """The file in locations of what was parsed from a string."""
@@ -35,7 +35,7 @@ def parse(options: SimpleNamespace, source: Source, part: Part, pipeline: str) -
     The one operation stands in a module of its own nevertheless, since passes may ask any operation for its parent,
     which the bindings refuse for one that has none.
     """
-    from mlir import ir
+    from ..bindings import ir
 
     if options.no_implicit_module and not source.bytecode:
         op = ir.Operation.parse(part.text, source_name=source.name).operation
@@ -54,7 +54,7 @@ def parse(options: SimpleNamespace, source: Source, part: Part, pipeline: str) -
 
 def _parse_file(options: SimpleNamespace, source: Source, part: Part) -> ir.Module | None:
     """The module with locations that name its file; None where MLIR cannot read it from there."""
-    from mlir import ir
+    from ..bindings import ir
 
     if source.bytecode:
         return ir.Module.parse(source.bytecode)
@@ -86,7 +86,7 @@ def _as_standard_input(text: str) -> Iterator[None]:
 def _with_file_name(module: ir.Module, name: str, part: Part) -> ir.Module:
     """``module`` with ``name`` in its locations: the bindings parse strings under no other name than ``-``, and cannot
     change a location inside an attribute. A module around several operations is where its part begins."""
-    from mlir import ir
+    from ..bindings import ir
 
     text = module.operation.get_asm(binary=True, enable_debug_info=True, print_generic_op_form=True)
     named = quoted(name).encode() + b":"
@@ -97,8 +97,8 @@ def _with_file_name(module: ir.Module, name: str, part: Part) -> ir.Module:
 
 def load_irdl(path: str, context: ir.Context) -> None:
     """Loads the dialects that the file defines; the tile dialect is there already. ``InputError``."""
-    from mlir import ir
-    from mlir.dialects import irdl
+    from ..bindings import ir
+    from ..bindings.dialects import irdl
 
     with context, ir.Location.unknown():
         try:

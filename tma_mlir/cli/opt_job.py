@@ -23,8 +23,7 @@ from .program import BAD_INPUT
 from .source import InputError, Part, Source
 
 if TYPE_CHECKING:
-    from mlir import ir
-
+    from ..bindings import ir
     from ..passes.pipeline import Instrumentation, ParsedPipeline
 
 
@@ -114,7 +113,7 @@ class Job:
 
     def _process(self, part: Part) -> Diagnostic | None:
         """Run one part. What failed, for when no diagnostic says it; None when all went well."""
-        from mlir import ir
+        from ..bindings import ir
 
         fatal = text_error(part.text, self.source.name)
         if fatal:
@@ -152,8 +151,7 @@ class Job:
         return self._may_hold_tile(part) or "gpu." in part.text
 
     def _run_passes(self, op: ir.Operation, part: Part) -> Diagnostic | None:
-        from mlir import ir
-
+        from ..bindings import ir
         from ..passes.pipeline import PassCrash
 
         pipeline = self.pipeline
@@ -234,7 +232,7 @@ def _write_file(path: str, data: bytes) -> None:
 def _log_for_debugging(options: SimpleNamespace) -> None:
     """What ``LLVM_DEBUG`` prints in MLIR's own passes."""
     if options.debug or options.debug_only:
-        from mlir import ir
+        from ..bindings import ir
 
         ir._GlobalDebug.flag = True
         if options.debug_only:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .source import InputError
 
 if TYPE_CHECKING:
-    from mlir import ir
-    from mlir.passmanager import PassManager
-
+    from ..bindings import ir, passmanager
     from ..passes.pipeline import ParsedPipeline
 
 
@@ -39,7 +37,7 @@ def printed(options: SimpleNamespace, op: ir.Operation) -> bytes:
         verified = options.verify_each and not options.no_verify
         asked = print_options(options)
         return op.get_asm(binary=True, **{**asked, "assume_verified": asked["assume_verified"] or verified}) + b"\n"
-    from mlir import ir
+    from ..bindings import ir
 
     stream = io.BytesIO()
     try:
@@ -51,7 +49,7 @@ def printed(options: SimpleNamespace, op: ir.Operation) -> bytes:
 
 def roundtrip_problem(op: ir.Operation) -> str | None:
     """What is wrong with ``op`` when it is printed or written as bytecode, and read again; None when nothing is."""
-    from mlir import ir
+    from ..bindings import ir
 
     before = _whole(op)
     stream = io.BytesIO()
@@ -78,9 +76,9 @@ def _whole(op: ir.Operation) -> bytes:
 
 def pipeline_dump(pipeline: ParsedPipeline | None) -> str:
     """What ``--dump-pass-pipeline`` prints. Needs a current context."""
-    from mlir.passmanager import PassManager
+    from ..bindings import passmanager
 
-    manager = PassManager(pipeline.anchor if pipeline else "builtin.module")
+    manager = passmanager.PassManager(pipeline.anchor if pipeline else "builtin.module")
     if pipeline:
         pipeline.add_to(manager)
     lines, count = _lines(str(manager))
@@ -104,11 +102,11 @@ def _lines(text: str) -> tuple[str, int]:
     return "".join(shown), commas + 1
 
 
-def statistics(options: SimpleNamespace) -> Callable[[PassManager], None] | None:
+def statistics(options: SimpleNamespace) -> Callable[[passmanager.PassManager], None] | None:
     """Sets a pass manager up to report its statistics, if they are wanted."""
     if not options.mlir_pass_statistics:
         return None
-    from mlir.passmanager import PassDisplayMode
+    from ..bindings import passmanager
 
-    mode = PassDisplayMode.LIST if options.mlir_pass_statistics_display == "list" else PassDisplayMode.PIPELINE
+    mode = passmanager.PassDisplayMode.LIST if options.mlir_pass_statistics_display == "list" else PassDisplayMode.PIPELINE
     return lambda manager: manager.enable_statistics(mode)

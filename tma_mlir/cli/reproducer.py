@@ -13,8 +13,7 @@ from .program import UsageError
 from .source import InputError, Source
 
 if TYPE_CHECKING:
-    from mlir import ir
-
+    from ..bindings import ir
     from ..passes.pipeline import ParsedPipeline
 
 _PIPELINE = re.compile(r'mlir_reproducer:\s*\{\s*pipeline:\s*"((?:[^"\\]|\\.)*)"([^{}]*)\}')

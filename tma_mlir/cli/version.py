@@ -6,6 +6,7 @@ import platform
 from importlib import metadata
 
 from .. import __version__
+from ..bindings import chosen
 from ..chips import CHIPS, DEFAULT_CHIP, chip
 
 
@@ -28,15 +29,19 @@ def _ptx(version: int) -> str:
 
 
 def _mlir() -> str:
-    """The version of the distribution that the package ``mlir`` comes from, which is MLIR's and LLVM's."""
-    for name in dict.fromkeys(metadata.packages_distributions().get("mlir", ())):
-        if any(str(file) == "mlir/ir.py" for file in metadata.files(name) or ()):
-            return f"{'.'.join(metadata.version(name).split('.')[:3])} ({name} {metadata.version(name)})"
+    """The version of the distribution that the bindings come from; of the plain ``mlir``, that is MLIR's and LLVM's."""
     try:
-        import mlir.ir  # noqa: F401
+        package = chosen()
     except ImportError:
         return "is not installed"
-    return "of unknown version"
+    core = package.replace(".", "/") + "/ir.py"
+    for name in dict.fromkeys(metadata.packages_distributions().get(package.split(".")[0], ())):
+        if any(str(file) == core for file in metadata.files(name) or ()):
+            version = metadata.version(name)
+            if package != "mlir":
+                return f"of the package {package} ({name} {version})"
+            return f"{'.'.join(version.split('.')[:3])} ({name} {version})"
+    return "of unknown version" if package == "mlir" else f"of the package {package}"
 
 
 def _nvjitlink() -> str:

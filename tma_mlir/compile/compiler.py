@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import gpu
-
 from ..abi.signature import DESCRIPTORS, KernelSignature
 from ..analysis.ir_access import collect, copies_in, enclosing
 from ..analysis.unreadable import unreadable_attribute
 from ..assembler import Cubin, assemble
+from ..bindings import ir
+from ..bindings.dialects import gpu
 from ..chips import DEFAULT_CHIP
 from ..diagnostics import Diagnostic, Place, collecting, place_of, quoted, report
 from ..dialect import make_context

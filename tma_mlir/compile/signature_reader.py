@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from mlir import ir
-
 from ..abi.elements import element_type
 from ..abi.passing import by_value
 from ..abi.signature import (
@@ -17,6 +15,7 @@ from ..abi.signature import (
     TensorMapArgument,
 )
 from ..abi.symbols import for_argument
+from ..bindings import ir
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import read_tensor_map
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlir import ir
-
+from ..bindings import ir
 from .memrefs import read_memref
 from .tile import CopyAsyncOp
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mlir import ir
-
+from ..bindings import ir
 from ..diagnostics import explain
 from ..layout.atoms import ATOM_MODES
 from ..plan.tensor_map import Swizzle

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects._ods_common import _cext
-
+from ..bindings import ir
+from ..bindings.views import _cext
 from .tile import _Dialect
 
 

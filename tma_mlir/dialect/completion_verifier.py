@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from .completion_ops import CommitGroupOp, WaitGroupOp, WaitOp
 
 _KNOWN: dict[str, tuple[str, ...]] = {

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlir import ir
-
+from ..bindings import ir
 from ..plan.enums import InstructionMode
 
 _Mode = InstructionMode

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from mlir import ir
-from mlir.dialects import irdl
-from mlir.dialects._ods_common import _cext
+from ..bindings import ir
+from ..bindings.dialects import irdl
+from ..bindings.views import _cext
 
 
 def irdl_path() -> Path:

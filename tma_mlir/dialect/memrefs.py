@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir import ir
+from ..bindings import ir
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dtypes import PACKINGS, DType
 from .tile import CopyAsyncOp
 

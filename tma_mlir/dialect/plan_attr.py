@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from mlir import ir
-
 from ..abi.signature import TensorMapArgument
+from ..bindings import ir
 from ..codec import Data, DataError, from_data, to_data
 from ..plan.copy_plan import CopyPlan
 from .attributes import dictionary_attr, dictionary_fields

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlir import ir
-from mlir.dialects._ods_common import _cext, segmented_accessor
-
+from ..bindings import ir
+from ..bindings.views import _cext, segmented_accessor
 from ..dtypes import DTYPES
 from .copy_modes import PREFETCH_MODES, global_offset_count, im2col_problem, mode_of, mode_problems, size_count
 from .memrefs import read_memref

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlir import ir
-from mlir.dialects._ods_common import _cext, segmented_accessor
-
+from ..bindings import ir
+from ..bindings.views import _cext, segmented_accessor
 from ..hardware import DESCRIPTOR_BYTES
 from ..plan.enums import Scope
 from .memrefs import read_memref

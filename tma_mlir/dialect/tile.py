@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from mlir import ir
-from mlir.dialects._ods_common import _cext
-
+from ..bindings import ir
+from ..bindings.views import _cext
 from ..plan.enums import Scope
 
 DYNAMIC = -(2**63)

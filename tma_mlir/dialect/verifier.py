@@ -9,8 +9,7 @@ import difflib
 import math
 from collections.abc import Callable, Iterator
 
-from mlir import ir
-
+from ..bindings import ir
 from ..dtypes import DTYPES, dtype
 from ..hardware import CACHE_POLICIES, REDUCTION_NAMES
 from ..layout.atoms import atom_layout

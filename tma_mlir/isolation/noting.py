@@ -8,7 +8,7 @@ from ..diagnostics import place_of
 from .notes import doing
 
 if TYPE_CHECKING:
-    from mlir import ir
+    from ..bindings import ir
 
 
 class Noting:

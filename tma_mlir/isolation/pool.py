@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..bindings.choice import VARIABLE, chosen
 from .crash import Death
 from .notes import Notes
 from .wire import packed, receive
@@ -46,7 +47,7 @@ class Worker:
             stderr=self._printed,
             pass_fds=(alive, self._notes.handle),
             # Modules come from where the host has them, and not from a file of that name in its working directory.
-            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
+            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", VARIABLE: chosen()},
             bufsize=0,
             start_new_session=True,
         )

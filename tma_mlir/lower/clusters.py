@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects import arith, llvm, nvvm
-
 from ..analysis.clusters import ClusterLoad
+from ..bindings import ir
+from ..bindings.dialects import arith, llvm, nvvm
 from ..plan.enums import MbarrierCta
 from .index_builder import multiply
 from .pointers import pointer_type

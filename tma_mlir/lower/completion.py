@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects import arith, llvm, nvgpu, nvvm
-
+from ..bindings import ir
+from ..bindings.dialects import arith, llvm, nvgpu, nvvm
 from ..plan.enums import MbarrierCta
 from .clusters import mbarrier_of_pair
 from .copy_context import CopyContext

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects import nvgpu, nvvm
-
 from ..analysis.ir_access import collect
+from ..bindings import ir
+from ..bindings.dialects import nvgpu, nvvm
 from ..dialect.completion_ops import COMPLETION_OPS, CommitGroupOp, WaitOp
 from .index_builder import constant
 

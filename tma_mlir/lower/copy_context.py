@@ -6,11 +6,10 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlir import ir
-from mlir.dialects import memref
-
 from ..analysis.clusters import ClusterLoad, cluster_load
 from ..analysis.copy_requests import CLUSTER_SHARE, offset_values
+from ..bindings import ir
+from ..bindings.dialects import memref
 from ..dialect.memrefs import MemRef, read_memref
 from ..dialect.tile import CopyAsyncOp
 from ..dtypes import dtype

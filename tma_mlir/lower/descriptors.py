@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mlir import ir
-
 from ..abi.signature import TensorMapArgument
 from ..analysis.global_views import kernel_argument, rebased_by
 from ..analysis.ir_access import block_owner
+from ..bindings import ir
 from ..dialect.plan_attr import tensor_map_attribute
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import DRIVER_TYPES, OTHER_MLIR_WIDTH, dtype

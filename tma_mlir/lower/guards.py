@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from mlir import ir
-from mlir.dialects import arith
-
+from ..bindings import ir
+from ..bindings.dialects import arith
 from ..layout.expr import Expr
 from ..plan.copy_plan import Condition
 from .index_builder import constant, materialize

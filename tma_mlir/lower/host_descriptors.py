@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-from mlir.dialects import arith, builtin, memref, nvgpu
-
 from ..abi.signature import TensorMapArgument
 from ..abi.tensor_maps import PITCH_BYTES
 from ..analysis.host_launches import kernel_operands
 from ..analysis.ir_access import attribute_names, function_inputs
+from ..bindings import ir
+from ..bindings.dialects import arith, builtin, memref, nvgpu
 from ..dialect.plan_attr import read_tensor_map
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import NVGPU_ENCODES

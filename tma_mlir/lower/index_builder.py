@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlir import ir
-from mlir.dialects import arith
-
+from ..bindings import ir
+from ..bindings.dialects import arith
 from ..layout.expr import Expr
 
 

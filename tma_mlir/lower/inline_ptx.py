@@ -5,8 +5,8 @@ The simulator reads these texts (``sim/ptx.py``).
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects import llvm
+from ..bindings import ir
+from ..bindings.dialects import llvm
 
 
 def _asm(result: ir.Type | None, operands: list[ir.Value], text: str, constraints: str, *, effects: bool):

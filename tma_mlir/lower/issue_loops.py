@@ -6,9 +6,8 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-from mlir import ir
-from mlir.dialects import scf
-
+from ..bindings import ir
+from ..bindings.dialects import scf
 from ..plan.copy_plan import Loop
 from .index_builder import add, constant, multiply
 

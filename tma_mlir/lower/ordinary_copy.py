@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-from mlir.dialects import arith, builtin, gpu, memref, scf
-
+from ..bindings import ir
+from ..bindings.dialects import arith, builtin, gpu, memref, scf
 from ..dialect.memrefs import as_bytes, has_bools, read_memref
 from .index_builder import constant, materialize, multiply
 from .teams import thread_rank

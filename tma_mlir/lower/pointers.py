@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlir import ir
-from mlir.dialects import arith, builtin, llvm, memref
-
 from ..analysis.fatal_ir import GEP_DYNAMIC, GEP_LIMIT
+from ..bindings import ir
+from ..bindings.dialects import arith, builtin, llvm, memref
 from ..dialect.memrefs import read_memref
 from .index_builder import add, materialize, multiply
 

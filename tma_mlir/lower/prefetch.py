@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from mlir import ir
-from mlir.dialects import arith, builtin, nvgpu, nvvm
-
 from ..analysis.copy_requests import prefetch_offset_values
 from ..analysis.ir_access import collect
+from ..bindings import ir
+from ..bindings.dialects import arith, builtin, nvgpu, nvvm
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CreateDescriptorOp
 from ..plan.copy_plan import CopyPlan

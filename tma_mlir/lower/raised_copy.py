@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects import arith, gpu, memref, nvgpu, nvvm, scf
-
 from ..analysis.ir_access import enclosing
 from ..analysis.ordinary_writes import Root, may_alias, shared_root, shared_writes
+from ..bindings import ir
+from ..bindings.dialects import arith, gpu, memref, nvgpu, nvvm, scf
 from ..dialect.completion_ops import CommitGroupOp, WaitGroupOp, WaitOp
 from ..dialect.tile import CopyAsyncOp
 from .index_builder import constant

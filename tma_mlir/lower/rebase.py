@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mlir import ir
-from mlir.dialects import arith, builtin, llvm, memref, nvvm
-
 from ..abi.signature import TensorMapArgument
 from ..abi.tensor_maps import PITCH_BYTES
 from ..analysis.ir_access import collect, enclosing
+from ..bindings import ir
+from ..bindings.dialects import arith, builtin, llvm, memref, nvvm
 from ..dialect.memrefs import read_memref
 from ..dialect.rebase_op import RebaseTensorOp
 from ..errors import TileError

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import re
 
-from mlir import ir
-from mlir.dialects import llvm
-
 from ..analysis.ir_access import collect
+from ..bindings import ir
+from ..bindings.dialects import llvm
 
 STATIC = "__static_shmem"
 _SHARED = 3

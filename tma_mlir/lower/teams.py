@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mlir import ir
-from mlir.dialects import arith, gpu, nvvm, scf
-
+from ..bindings import ir
+from ..bindings.dialects import arith, gpu, nvvm, scf
 from ..plan.enums import Scope
 from .index_builder import constant
 

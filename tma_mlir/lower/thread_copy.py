@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from mlir import ir
-from mlir.dialects import arith, llvm, nvvm, scf
-
+from ..bindings import ir
+from ..bindings.dialects import arith, llvm, nvvm, scf
 from ..hardware import NAN_PATTERN
 from ..layout.layout import AddressSwizzle, Layout
 from ..layout.swizzle import Swizzle, address_swizzle

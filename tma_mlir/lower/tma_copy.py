@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mlir import ir
-from mlir.dialects import arith, llvm, nvvm
-
+from ..bindings import ir
+from ..bindings.dialects import arith, llvm, nvvm
 from ..errors import TileError
 from ..plan.copy_plan import BulkGroup, CopyPlan, IssueGroup
 from .copy_context import CopyContext

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlir import ir
-from mlir.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
-
+from ..bindings import ir
+from ..bindings.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
 from ..dtypes import dtype
 from ..plan.enums import InstructionMode, MbarrierCta
 from ..plan.tensor_map import TensorMap

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-
+from ..bindings import ir
 from ..chips import DEFAULT_CHIP, Chip, chip
 from ..errors import TileError
 from .registry import Option

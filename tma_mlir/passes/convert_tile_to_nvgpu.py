@@ -12,15 +12,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from mlir import ir
-from mlir.dialects import scf
-
 from ..abi.signature import ALIGNMENTS, CHIP, MAY_STORE_NOTHING
 from ..analysis.copy_requests import RequestReader
 from ..analysis.global_views import viewed_argument
 from ..analysis.ir_access import block_owner, collect, copies_in, enclosing, function_inputs
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
 from ..analysis.stale_plans import stale_plan_error
+from ..bindings import ir
+from ..bindings.dialects import scf
 from ..dialect.plan_attr import PLAN, PlanReader
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CopyAsyncOp

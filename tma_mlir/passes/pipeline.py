@@ -20,8 +20,7 @@ from .pipeline_text import Element, Nest, PassCall, PipelineError, join, parse_a
 from .pipeline_text import split_options as _split_options
 
 if TYPE_CHECKING:
-    from mlir import ir
-    from mlir.passmanager import PassManager
+    from ..bindings import ir, passmanager
 
 
 class Instrumentation(Protocol):
@@ -43,7 +42,7 @@ class ParsedPipeline:
     def __str__(self) -> str:
         return f"{self.anchor}({join(self.steps)})"
 
-    def add_to(self, pm: PassManager, verify: bool = True) -> None:
+    def add_to(self, pm: passmanager.PassManager, verify: bool = True) -> None:
         """Append the passes to ``pm``, whose anchor must be this pipeline's.
 
         ``verify`` is whether IR is verified after each pass inside nested anchors and, by ``tile-verify``, after each
@@ -65,10 +64,10 @@ class ParsedPipeline:
         op: ir.Operation,
         verify: bool = True,
         instrumentation: Sequence[Instrumentation] = (),
-        configure: Callable[[PassManager], None] | None = None,
+        configure: Callable[[passmanager.PassManager], None] | None = None,
     ) -> None:
         """Run on ``op``, as ``run_pipeline``. ``configure`` sets up the pass manager."""
-        from mlir.passmanager import PassManager
+        from ..bindings import passmanager
 
         op = _operation(op)
         if self.anchor not in (op.name, "any"):
@@ -77,7 +76,7 @@ class ParsedPipeline:
             if instrumentation:
                 _run_one_by_one(op, (self.anchor,), self.steps, verify, instrumentation, configure)
                 return
-            pm = PassManager(self.anchor)
+            pm = passmanager.PassManager(self.anchor)
             pm.enable_verifier(verify)
             if configure:
                 configure(pm)
@@ -115,7 +114,7 @@ def run_pipeline(
 
 def _operation(given: Any) -> ir.Operation:
     """The operation of a module, a view or an operation that still exists."""
-    from mlir import ir
+    from ..bindings import ir
 
     if not isinstance(given, ir.Operation | ir.OpView | ir.Module):
         raise TypeError(f"a pipeline runs on an operation or a module, not on {type(given).__qualname__}")
@@ -204,7 +203,7 @@ def _is_upstream(step: Step) -> bool:
     return isinstance(step, PassCall | Nest)
 
 
-def _add(pm: PassManager, steps: Sequence[Step], verify: bool) -> None:
+def _add(pm: passmanager.PassManager, steps: Sequence[Step], verify: bool) -> None:
     from ..diagnostics import failing
 
     for upstream, row in itertools.groupby(steps, _is_upstream):
@@ -231,7 +230,7 @@ def _python_pass(step: BoundPass, verify: bool) -> Any:
         except (TileError, TileErrors):
             raise
         except Exception as error:
-            from mlir import ir
+            from ..bindings import ir
 
             if isinstance(error, ir.MLIRError):
                 raise
@@ -244,10 +243,10 @@ def _python_pass(step: BoundPass, verify: bool) -> Any:
 
 def _nest_pass(nest: BoundNest, verify: bool) -> Any:
     def run(op: ir.Operation, external_pass: Any) -> None:
-        from mlir.passmanager import PassManager
+        from ..bindings import passmanager
 
         for child in _children(op, nest.anchor):
-            pm = PassManager(nest.anchor)
+            pm = passmanager.PassManager(nest.anchor)
             pm.enable_verifier(verify)
             _add(pm, nest.steps, verify)
             pm.run(child)
@@ -261,12 +260,11 @@ def _load_nested_dialects(steps: Sequence[Step]) -> None:
     Those run in a pass manager of their own while the outer one runs, and MLIR aborts when a dialect is loaded then.
     A run on an empty module loads them beforehand.
     """
-    from mlir import ir
-    from mlir.passmanager import PassManager
+    from ..bindings import ir, passmanager
 
     for text in _nested_upstream(steps):
         with ir.Location.unknown():
-            PassManager.parse(f"builtin.module({text})").run(ir.Module.create().operation)
+            passmanager.PassManager.parse(f"builtin.module({text})").run(ir.Module.create().operation)
 
 
 def _nested_upstream(steps: Sequence[Step]) -> Iterator[str]:
@@ -289,10 +287,9 @@ def _children(op: ir.Operation, anchor: str) -> list[ir.Operation]:
 
 def _is_isolated(op: ir.Operation) -> bool:
     """Whether passes may be scheduled on ``op``. The bindings have no query for the trait, so one is scheduled."""
-    from mlir import ir
-    from mlir.passmanager import PassManager
+    from ..bindings import ir, passmanager
 
-    pm = PassManager("any")
+    pm = passmanager.PassManager("any")
     pm.enable_verifier(False)
     pm.add(lambda op, external_pass: None)
     with op.context.attach_diagnostic_handler(lambda diagnostic: True):
@@ -309,9 +306,9 @@ def _run_one_by_one(
     steps: Sequence[Step],
     verify: bool,
     instrumentation: Sequence[Instrumentation],
-    configure: Callable[[PassManager], None] | None,
+    configure: Callable[[passmanager.PassManager], None] | None,
 ) -> None:
-    from mlir.passmanager import PassManager
+    from ..bindings import passmanager
 
     for step in steps:
         if isinstance(step, Nest | BoundNest):
@@ -319,7 +316,7 @@ def _run_one_by_one(
             for child in _children(op, step.anchor):
                 _run_one_by_one(child, (*path, step.anchor), inner, verify, instrumentation, configure)
             continue
-        pm = PassManager(path[-1])
+        pm = passmanager.PassManager(path[-1])
         pm.enable_verifier(verify)
         if configure:
             configure(pm)

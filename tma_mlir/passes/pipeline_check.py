@@ -36,14 +36,14 @@ def _check(steps: Sequence[Step], anchor: str, text: str) -> None:
 
 def rejection(call: PassCall, anchor: str) -> str:
     """Why MLIR does not take one of its own passes on ``anchor``; "" if it does."""
-    from mlir.passmanager import PassManager
+    from ..bindings import passmanager
 
     fatal = _fatal_value(call)
     if fatal:
         return fatal
     with _stderr() as stderr:
         try:
-            PassManager(anchor).add(str(call))
+            passmanager.PassManager(anchor).add(str(call))
             return ""
         except ValueError as error:
             message = str(error).strip()
@@ -89,10 +89,10 @@ _WRONG_ANCHOR = r"restricted to '([^']+)' on a PassManager"
 
 def required_anchor(name: str) -> str | None:
     """The operation MLIR's pass ``name`` runs on, "" if on any; None when there is no such pass. Needs a context."""
-    from mlir.passmanager import PassManager
+    from ..bindings import passmanager
 
     try:
-        PassManager("builtin.module").add(name)
+        passmanager.PassManager("builtin.module").add(name)
         return ""
     except ValueError as error:
         wrong_anchor = re.search(_WRONG_ANCHOR, str(error))
@@ -123,7 +123,7 @@ def _upstream_table() -> dict[str, tuple[str, str]]:
 
 def _check_anchor(anchor: str, text: str, column: int) -> None:
     """A misspelt anchor would match nothing and run nothing."""
-    from mlir import ir
+    from ..bindings import ir
 
     context = ir.Context.current
     if anchor == "any" or context is None or context.allow_unregistered_dialects:

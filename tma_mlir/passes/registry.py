@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlir import ir
+    from ..bindings import ir
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import gpu
-
 from ..analysis.ir_access import collect
 from ..assembler import AssemblerError, assemble
+from ..bindings import ir
+from ..bindings.dialects import gpu
 from ..errors import TileError
 from .chip_option import chip_option
 from .registry import Pass

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlir import ir
-
 from ..analysis.chip_limits import missing_features, other_chip_errors, shared_memory_errors
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.index_facts import facts_of
@@ -29,6 +27,7 @@ from ..analysis.kernel_traps import (
 )
 from ..analysis.wgmma_layouts import descriptor_errors
 from ..analysis.wgmma_steps import mma_errors, mma_store_errors
+from ..bindings import ir
 from ..diagnostics import warn
 from ..errors import TileError, TileErrors
 from .chip_option import chip_option, chosen_chip

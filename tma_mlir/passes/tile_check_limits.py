@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-
 from ..analysis.fatal_ir import fatal_errors
+from ..bindings import ir
 from ..errors import TileErrors
 from .registry import Pass
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import builtin
-
 from ..abi.signature import ARGUMENTS, DESCRIPTORS
 from ..analysis.dynamic_shared import SHARED_BYTES, dynamic_shared_bytes
 from ..analysis.host_launches import launches_by_kernel
 from ..analysis.ir_access import collect, function_inputs, is_kernel
+from ..bindings import ir
+from ..bindings.dialects import builtin
 from ..dialect.tile import CreateDescriptorOp
 from ..errors import TileError
 from ..lower.host_descriptors import pass_from_host

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import builtin, llvm
-
 from ..abi.signature import ARGUMENTS, BARE_POINTERS
 from ..analysis.ir_access import collect, function_inputs
+from ..bindings import ir
+from ..bindings.dialects import builtin, llvm
 from ..dialect.memrefs import MemRef, read_memref
 from ..lower.pointers import descriptor_type, own_space, pointer_type
 from .registry import Pass

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-
 from ..abi.signature import DESCRIPTORS
 from ..analysis.ir_access import collect
 from ..analysis.shared_tiles import MAX_ALIGNMENT
+from ..bindings import ir
 from ..hardware import DESCRIPTOR_BYTES
 from ..lower.static_shared import pack_static_shared
 from .registry import Pass

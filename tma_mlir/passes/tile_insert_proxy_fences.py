@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import nvvm
-
 from ..analysis.ir_access import collect, copies_in
 from ..analysis.ordinary_writes import OrdinaryWrite, Root, may_alias, shared_root, shared_writes
+from ..bindings import ir
+from ..bindings.dialects import nvvm
 from ..diagnostics import place_text, remark, warn
 from ..dialect.plan_attr import PLAN, PlanReader
 from ..dialect.tile import CopyAsyncOp

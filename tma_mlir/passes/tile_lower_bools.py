@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import arith, builtin
-
 from ..analysis.ir_access import collect
+from ..bindings import ir
+from ..bindings.dialects import arith, builtin
 from ..dialect.memrefs import as_bytes, has_bools
 from .registry import Pass
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-
 from ..analysis.ir_access import collect
 from ..analysis.ordinary_copies import ordinary_copies
+from ..bindings import ir
 from ..diagnostics import remark
 from ..errors import TileError, TileErrors
 from ..lower.ordinary_copy import copy_by_each, copy_together

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import arith, memref, scf, vector
-
 from ..analysis.ir_access import collect
+from ..bindings import ir
+from ..bindings.dialects import arith, memref, scf, vector
 from ..dialect.memrefs import read_memref
 from ..lower.index_builder import add, constant, materialize
 from .registry import Pass

@@ -18,12 +18,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mlir import ir
-
 from ..analysis.clusters import cluster_load
 from ..analysis.copy_requests import options_of
 from ..analysis.index_facts import facts_of
 from ..analysis.ir_access import collect, copies_in
+from ..bindings import ir
 from ..diagnostics import remark
 from ..dialect.memrefs import read_memref
 from ..dialect.plan_attr import PLAN, PlanReader, plan_attribute

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-
 from ..analysis.ir_access import collect, defining_op
+from ..bindings import ir
 from .registry import Pass
 
 _LOADS = ("nvvm.cp.async.bulk.tensor.shared.cluster.global",)

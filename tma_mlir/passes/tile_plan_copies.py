@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mlir import ir
-
 from ..analysis.copy_requests import RequestReader
 from ..analysis.global_views import fold_global_subviews, kernel_argument
 from ..analysis.ir_access import collect_dialect
 from ..analysis.stale_plans import plan_of, stale_reasons
+from ..bindings import ir
 from ..chips import Chip, Feature, chips_with
 from ..codec import DataError
 from ..diagnostics import remark, wants_remarks, warn

@@ -17,9 +17,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import arith
-
 from ..analysis.async_copy_groups import async_groups, empty_groups
 from ..analysis.copy_candidates import Candidate, Kept, Sum, copies_outside_of_kernels, synchronous_copies
 from ..analysis.copy_requests import copy_request
@@ -27,6 +24,8 @@ from ..analysis.global_views import fold_global_subviews, kernel_argument
 from ..analysis.ir_access import collect, defining_op
 from ..analysis.ordinary_writes import global_writes, may_alias, shared_root
 from ..analysis.thread_copies import copies_by_threads, is_inside, thread_copies
+from ..bindings import ir
+from ..bindings.dialects import arith
 from ..diagnostics import remark
 from ..dialect.tile import CopyAsyncOp
 from ..dialect.verifier import problems

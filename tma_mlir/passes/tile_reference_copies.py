@@ -10,13 +10,12 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlir import ir
-from mlir.dialects import arith, llvm, memref
-
 from ..analysis.copy_requests import copy_request
 from ..analysis.global_views import viewed_argument
 from ..analysis.ir_access import collect, copies_in, enclosing
 from ..analysis.shared_tiles import Declarations, placement, raise_alignment
+from ..bindings import ir
+from ..bindings.dialects import arith, llvm, memref
 from ..chips import DEFAULT_CHIP
 from ..dialect.copy_modes import IM2COL, mode_of
 from ..dialect.memrefs import read_memref

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mlir import ir
-
 from ..analysis.clusters import cluster_problems
 from ..analysis.copy_requests import RequestReader
 from ..analysis.ir_access import collect_dialect
 from ..analysis.issuers import threads_that_all_arrive
 from ..analysis.stale_plans import stale_plan_error
+from ..bindings import ir
 from ..dialect.completion_ops import COMPLETION_OPS
 from ..dialect.completion_verifier import completion_problems
 from ..dialect.plan_attr import PlanReader

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from mlir import ir
 
 from ..abi.signature import DESCRIPTORS, KernelSignature
 from ..analysis.ir_access import collect
+from ..bindings import ir
 from ..compile.compiler import CompileError, debug_text, named, parse
 from ..compile.signature_reader import read_signature
 from ..diagnostics import collecting

@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 import numpy as np
-from mlir import ir
 
 from ..abi.types import Type, parse_type
+from ..bindings import ir
 from ..diagnostics import place_of
 from .errors import SimulationError, UnsupportedError
 from .program import Block, Function, Global, Instruction, Module

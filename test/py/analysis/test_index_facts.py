@@ -3,10 +3,10 @@
 import itertools
 
 import pytest
-from mlir import ir
 
 from tma_mlir.analysis.index_facts import facts_of
 from tma_mlir.analysis.integer_facts import BINARY, Facts, both, either, known
+from tma_mlir.bindings import ir
 
 HALO = """%o = arith.muli %bx, %c64 : index
       %x = arith.subi %o, %c2 : index

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from mlir import ir
 
 import tma_mlir
 from support.processes import run_python
 from tma_mlir import api
+from tma_mlir.bindings import ir
 from tma_mlir.compile import compiler
 from tma_mlir.dialect import make_context
 from tma_mlir.plan import CopyPlan

@@ -1,9 +1,9 @@
 """Loading the dialect, its operation and attribute views, and building with them."""
 
 import pytest
-from mlir import ir
 
 from support.processes import run_python
+from tma_mlir.bindings import ir
 from tma_mlir.dialect import irdl_path, load, make_context
 from tma_mlir.dialect.attributes import AtomsAttr, LayoutAttr, SwizzleAttr
 from tma_mlir.dialect.memrefs import read_memref

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mlir import ir
 
 from tma_mlir.abi.signature import TensorMapArgument
+from tma_mlir.bindings import ir
 from tma_mlir.codec import DataError, from_data, to_data
 from tma_mlir.compile.compiler import compile_file
 from tma_mlir.dialect import make_context, plan_attr

@@ -49,8 +49,7 @@ def test_the_same_kernel_comes_out(source):
 
 
 def test_a_module_goes_as_text_where_it_is_asked_for():
-    from mlir import ir
-
+    from tma_mlir.bindings import ir
     from tma_mlir.dialect import make_context
 
     with make_context():

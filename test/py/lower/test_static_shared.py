@@ -1,8 +1,8 @@
 """Static shared memory in front of dynamic shared memory."""
 
 import pytest
-from mlir import ir
 
+from tma_mlir.bindings import ir
 from tma_mlir.dialect import make_context
 from tma_mlir.lower.static_shared import pack_static_shared, size_bytes
 

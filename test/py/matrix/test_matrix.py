@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 import pytest
-from mlir import ir
 
 from tma_mlir.assembler import assemble
+from tma_mlir.bindings import ir
 from tma_mlir.chips import CHIPS as KNOWN_CHIPS
 from tma_mlir.compile.compiler import _ptx
 from tma_mlir.diagnostics import collecting

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from mlir import ir
-from mlir.passmanager import PassManager
 
+from tma_mlir.bindings import ir, passmanager
 from tma_mlir.diagnostics import collecting, remark
 from tma_mlir.dialect import make_context
 from tma_mlir.errors import TileError, TileErrors
@@ -109,14 +108,14 @@ def test_text_round_trips(text, printed):
 
 
 def test_a_pass_manager_prints_text_that_parses(module):
-    pm = PassManager("builtin.module")
+    pm = passmanager.PassManager("builtin.module")
     parse_pipeline("builtin.module(test-log{n=2},gpu.module(test-gpu,cse),cse)").add_to(pm)
     assert str(parse_pipeline(str(pm))) == "builtin.module(test-log{n=2},gpu.module(test-gpu,cse),cse)"
 
 
 def test_a_pass_manager_for_another_anchor_is_refused(module):
     with pytest.raises(PipelineError, match=r"pass manager for 'gpu\.module'"):
-        parse_pipeline("builtin.module(test-log)").add_to(PassManager("gpu.module"))
+        parse_pipeline("builtin.module(test-log)").add_to(passmanager.PassManager("gpu.module"))
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mlir import ir
 
 from tma_mlir.analysis.ir_access import copies_in
+from tma_mlir.bindings import ir
 from tma_mlir.compile.compiler import CompileError, compile_text
 from tma_mlir.diagnostics import collecting
 from tma_mlir.dialect import make_context

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from mlir import ir
 
+from tma_mlir.bindings import ir
 from tma_mlir.compile.compiler import compile_text, parse
 from tma_mlir.diagnostics import collecting
 from tma_mlir.dialect import make_context

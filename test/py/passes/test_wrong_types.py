@@ -1,9 +1,9 @@
 """The public functions say what they take, to whom gives them something else."""
 
 import pytest
-from mlir import ir
 
 import tma_mlir
+from tma_mlir.bindings import ir
 from tma_mlir.dialect import make_context
 from tma_mlir.passes.pipeline_text import PipelineError
 

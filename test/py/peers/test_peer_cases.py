@@ -220,8 +220,7 @@ def test_p38_shared_to_shared_is_no_direction():
 
 
 def test_p44_a_store_survives_canonicalisation():
-    from mlir import ir
-
+    from tma_mlir.bindings import ir
     from tma_mlir.dialect import make_context
     from tma_mlir.passes.pipeline import run_pipeline
 

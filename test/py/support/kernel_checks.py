@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from mlir import ir
 
+from tma_mlir.bindings import ir
 from tma_mlir.compile.compiler import CompiledModule, CompileError, compile_text
 from tma_mlir.dialect import make_context
 from tma_mlir.sim.errors import SimulationError

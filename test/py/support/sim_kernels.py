@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from mlir import ir, passmanager
-
 from tma_mlir.abi.signature import KernelSignature, MemRefArgument, TensorMapArgument
+from tma_mlir.bindings import ir, passmanager
 from tma_mlir.dtypes import dtype
 from tma_mlir.plan.tensor_map import Swizzle, TensorMap
 from tma_mlir.sim.simulate import Program, load_program, simulate
