@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .builds import register_dialects
 from .choice import KNOWN as KNOWN
 from .choice import chosen as chosen
 from .choice import use_bindings as use_bindings
@@ -25,5 +26,7 @@ _MODULES = ("ir", "passmanager", "rewrite")
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "ir":
+        register_dialects()
     module = globals()[name] = import_module(f"{chosen()}.{name}")
     return module

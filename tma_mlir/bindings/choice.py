@@ -53,9 +53,9 @@ def folders(name: str) -> list[Path]:
     """The folders of the package of bindings ``name``; none where it is not there. Imports nothing: that is slow."""
     path: list[str] | None = None
     parts = name.split(".")
-    for end in range(1, len(parts) + 1):
-        whole = ".".join(parts[:end])
-        spec = None if sys.modules.get(whole, sys) is None else PathFinder.find_spec(whole, path)
+    for end, part in enumerate(parts, 1):
+        blocked = sys.modules.get(".".join(parts[:end]), sys) is None
+        spec = None if blocked else PathFinder.find_spec(part, path)
         if spec is None or spec.submodule_search_locations is None:
             return []
         path = list(spec.submodule_search_locations)

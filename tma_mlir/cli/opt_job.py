@@ -55,7 +55,8 @@ class Job:
             context = make_context()
         if options.irdl_file is not None:
             load_irdl(options.irdl_file, context)
-        context.allow_unregistered_dialects = options.allow_unregistered_dialect
+        if options.allow_unregistered_dialect:
+            context.allow_unregistered_dialects = True
         if options.run_reproducer:
             source = reproducer.apply(options, flags, source)
         with context, context.attach_diagnostic_handler(lambda diagnostic: True):

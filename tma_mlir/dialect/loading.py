@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 
 from ..bindings import ir
-from ..bindings.dialects import irdl
+from ..bindings.builds import has_irdl
 from ..bindings.views import _cext
 
 
@@ -27,6 +27,8 @@ def _register_views() -> None:
 
 
 def is_loaded(context: ir.Context) -> bool:
+    if not has_irdl():
+        return context.allow_unregistered_dialects
     try:
         context.dialects["tile"]
     except IndexError:
@@ -39,12 +41,20 @@ def load(context: ir.Context) -> None:
 
     Call it right after ``ir.Context()``, before anything that mentions the dialect is parsed, and never from inside a
     running pass: MLIR 22 aborts when IRDL is loaded twice or late. ``TypeError`` for anything but a context.
+
+    Where the bindings have no IRDL, the context is made to take operations that no dialect registers; ``tile-verify``
+    checks them all the same.
     """
     if not isinstance(context, ir.Context):
         raise TypeError(f"a {type(context).__qualname__} is not an MLIR context")
     if is_loaded(context):
         return
     _register_views()
+    if not has_irdl():
+        context.allow_unregistered_dialects = True
+        return
+    from ..bindings.dialects import irdl
+
     with context, ir.Location.unknown(context):
         irdl.load_dialects(ir.Module.parse(_irdl_text()))
 

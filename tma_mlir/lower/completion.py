@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..bindings import ir
-from ..bindings.dialects import arith, llvm, nvgpu, nvvm
+from ..bindings.dialects import arith, llvm, nvvm
 from ..plan.enums import MbarrierCta
+from . import nvgpu_ops as nvgpu
 from .clusters import mbarrier_of_pair
 from .copy_context import CopyContext
 from .index_builder import materialize

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..analysis.ir_access import collect
 from ..bindings import ir
-from ..bindings.dialects import nvgpu, nvvm
+from ..bindings.dialects import nvvm
 from ..dialect.completion_ops import COMPLETION_OPS, CommitGroupOp, WaitOp
+from . import nvgpu_ops as nvgpu
 from .index_builder import constant
 
 WAIT_HINT_NS = 10_000_000

@@ -14,13 +14,14 @@ from ..abi.tensor_maps import PITCH_BYTES
 from ..analysis.host_launches import kernel_operands
 from ..analysis.ir_access import attribute_names, function_inputs
 from ..bindings import ir
-from ..bindings.dialects import arith, builtin, memref, nvgpu
+from ..bindings.dialects import arith, builtin, memref
 from ..dialect.plan_attr import read_tensor_map
 from ..dialect.tile import CreateDescriptorOp
 from ..dtypes import NVGPU_ENCODES
 from ..errors import TileError
 from ..layout.expr import Expr, exact_div, known_divisor
 from ..plan.tensor_map import TensorMap
+from . import nvgpu_ops as nvgpu
 from .copy_context import plan_value
 from .descriptors import nvgpu_says
 from .index_builder import constant, materialize

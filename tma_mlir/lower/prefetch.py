@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from ..analysis.copy_requests import prefetch_offset_values
 from ..analysis.ir_access import collect
 from ..bindings import ir
-from ..bindings.dialects import arith, builtin, nvgpu, nvvm
+from ..bindings.dialects import arith, builtin, nvvm
 from ..dialect.prefetch_op import PrefetchAsyncOp
 from ..dialect.tile import CreateDescriptorOp
 from ..plan.copy_plan import CopyPlan
 from ..plan.enums import Scope
+from . import nvgpu_ops as nvgpu
 from .copy_context import coordinate_value, plan_value
 from .descriptors import DescriptorPool
 from .guards import guard_condition

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..analysis.ir_access import enclosing
 from ..analysis.ordinary_writes import Root, may_alias, shared_root, shared_writes
 from ..bindings import ir
-from ..bindings.dialects import arith, gpu, memref, nvgpu, nvvm, scf
+from ..bindings.dialects import arith, gpu, memref, nvvm, scf
 from ..dialect.completion_ops import CommitGroupOp, WaitGroupOp, WaitOp
 from ..dialect.tile import CopyAsyncOp
+from . import nvgpu_ops as nvgpu
 from .index_builder import constant
 
 _MBARRIER = "!nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>>"

@@ -20,7 +20,7 @@ from .copy_context import plan_value
 from .index_builder import add, constant, materialize
 from .inline_ptx import tensormap_copy_and_release, tensormap_replace
 from .pointers import element_pointer, memref_at
-from .teams import Team, team, then
+from .teams import Team, elected, team, then
 
 _STAGING = "__tile_descriptor_"
 
@@ -111,7 +111,7 @@ def _update(
     llvm.store(word, llvm.getelementptr(place.type, place, [lane], dynamic, i32, 0))
     nvvm.bar_warp_sync(all_lanes)
     address = llvm.ptrtoint(i32, place)
-    with then(nvvm.elect_sync(ir.IntegerType.get_signless(1))):
+    with then(elected()):
         _replace_fields(op, recipe, address)
     nvvm.bar_warp_sync(all_lanes)
     tensormap_copy_and_release(llvm.addrspacecast(ir.Type.parse("!llvm.ptr<1>"), target), address)

@@ -58,8 +58,14 @@ def then(condition: ir.Value) -> Iterator[None]:
         scf.yield_([])
 
 
+def elected() -> ir.Value:
+    """Whether this is the thread of its warp that is elected; all of its threads must ask. The generated builder has
+    other parameters in each build of MLIR."""
+    return ir.Operation.create("nvvm.elect.sync", results=[ir.IntegerType.get_signless(1)]).result
+
+
 def _elected(build: Callable[[], None]) -> None:
-    with then(nvvm.elect_sync(ir.IntegerType.get_signless(1))):
+    with then(elected()):
         build()
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..bindings import ir
-from ..bindings.dialects import arith, builtin, llvm, memref, nvgpu, nvvm
+from ..bindings.dialects import arith, builtin, llvm, memref, nvvm
 from ..dtypes import dtype
 from ..plan.enums import InstructionMode, MbarrierCta
 from ..plan.tensor_map import TensorMap
+from . import nvgpu_ops as nvgpu
 from .cache_policy import cache_policy
 from .clusters import as_shared, mbarrier_of_pair
 from .copy_context import CopyContext

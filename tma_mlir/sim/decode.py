@@ -10,6 +10,7 @@ import numpy as np
 
 from ..abi.types import Type, parse_type
 from ..bindings import ir
+from ..bindings.builds import barrier_segments
 from ..diagnostics import place_of
 from .errors import SimulationError, UnsupportedError
 from .program import Block, Function, Global, Instruction, Module
@@ -54,7 +55,8 @@ def _readable(text: str) -> str:
 
     def generic(match: re.Match[str]) -> str:
         operands = [value for value in match.groups() if value]
-        sizes = ", ".join(str(int(value is not None)) for value in (*match.groups(), None))
+        groups = (*match.groups(), None)[: barrier_segments()]
+        sizes = ", ".join(str(int(value is not None)) for value in groups)
         types = ", ".join("i32" for _ in operands)
         return (
             f'"nvvm.barrier"({", ".join(operands)}) <{{operandSegmentSizes = array<i32: {sizes}>}}> : ({types}) -> ()'
