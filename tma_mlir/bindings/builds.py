@@ -23,6 +23,28 @@ def barrier_segments() -> int:
     return len(nvvm.BarrierOp._ODS_OPERAND_SEGMENTS)
 
 
+@functools.cache
+def has_nvptx() -> bool:
+    """Whether LLVM's back end for NVIDIA's chips was built in. Asking takes 5 ms, so the builds that are used most are
+    not asked; nor is one that cannot lower a kernel: IREE's ends the process over it.
+    """
+    if chosen() in ("mlir", "numba_cuda_mlir._mlir"):
+        return True
+    from . import ir, passmanager
+
+    with ir.Context(), ir.Location.unknown():
+        try:
+            passmanager.PassManager("gpu.module").add("convert-gpu-to-nvvm")
+        except ValueError:
+            return False
+        module = ir.Module.parse("gpu.module @m [#nvvm.target] {}")
+        try:
+            passmanager.PassManager.parse("builtin.module(gpu-module-to-binary{format=isa})").run(module.operation)
+        except (ir.MLIRError, ValueError):
+            return False
+    return True
+
+
 def register_dialects() -> None:
     """Makes contexts know the dialects that the build has. Most builds see to it; jaxlib leaves it to JAX."""
     if chosen() == "jaxlib.mlir":

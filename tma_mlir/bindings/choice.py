@@ -15,22 +15,26 @@ KNOWN = ("mlir", "numba_cuda_mlir._mlir", "torch_mlir", "iree.compiler", "jaxlib
 _settled: str | None = None
 
 
+class NoBindings(ImportError):
+    """There are no bindings to use, or not those that were named."""
+
+
 def use_bindings(name: str) -> None:
     """Uses the bindings in the package ``name``, as ``"torch_mlir"``, in this process and in the workers it starts.
 
     Call it before anything else: ``RuntimeError`` where other bindings are in use already, since objects of two
-    packages do not mix. ``ImportError`` where there are none of that name.
+    packages do not mix. ``NoBindings`` where there are none of that name.
     """
     global _settled
     if _settled not in (None, name):
         raise RuntimeError(f"the bindings {_settled} are in use already. Call use_bindings before anything else")
     if not _is_there(name):
-        raise ImportError(_absent(name))
+        raise NoBindings(_absent(name))
     _settled = name
 
 
 def chosen() -> str:
-    """The name of the package of the bindings; from now on it stays. ``ImportError`` where there is none."""
+    """The name of the package of the bindings; from now on it stays. ``NoBindings`` where there is none."""
     if _settled is None:
         use_bindings(os.environ.get(VARIABLE) or _first())
     assert _settled is not None
@@ -46,7 +50,7 @@ def _first() -> str:
     for name in KNOWN:
         if _is_there(name):
             return name
-    raise ImportError("no MLIR Python bindings are installed: pip install 'tma-mlir[mlir]'")
+    raise NoBindings("no MLIR Python bindings are installed: pip install 'tma-mlir[mlir]'")
 
 
 def folders(name: str) -> list[Path]:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO
 
+from ..bindings.choice import NoBindings
 from ..diagnostics import Diagnostic
 from ..isolation.crash import Death
 from ..isolation.lifeline import tie
@@ -172,6 +173,8 @@ def _outcome(program: str, run: Callable[[], int]) -> int:
             streams.lost(program, error)
         else:
             _say(f"{program}: error: cannot use '{error.filename}': {error.strerror or error}")
+    except NoBindings as error:
+        _say(f"{program}: error: {error}")
     except BaseException as error:
         _say(f"{program}: error: internal error: {type(error).__name__}: {error}")
         if "TMA_TRACEBACK" in os.environ:

@@ -21,6 +21,7 @@ from ..dialect.plan_attr import PLAN, PlanReader
 from ..fatal_text import silent_failure, text_error
 from ..files import NotText, decoded
 from ..passes.pipeline import Instrumentation, run_pipeline
+from ..passes.pipeline_text import PipelineError
 from ..passes.stages import Stage, pipeline
 from ..passes.tile_assemble import ptx_of
 from ..plan import CopyPlan
@@ -140,6 +141,8 @@ def compile_text(
                 raise
             report(unreadable)
             raise CompileError(named(diagnostics.seen, name)) from None
+        except PipelineError as error:  # of our own row: the bindings lack one of MLIR's passes
+            raise CompileError([Diagnostic("error", None, error.message)]) from None
     cubin = assemble(ptx, target) if assemble_cubin and ptx else None
     done("assemble")
     warnings = tuple(each for each in named(diagnostics.seen, name) if each.severity == "warning")

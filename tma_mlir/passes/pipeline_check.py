@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from ..bindings import chosen
 from . import registry
 from .pipeline_steps import BoundNest, Step
 from .pipeline_text import Nest, PassCall, PipelineError, split_options
@@ -34,6 +35,9 @@ def _check(steps: Sequence[Step], anchor: str, text: str) -> None:
             _check(step.elements if isinstance(step, Nest) else step.steps, step.anchor, text)
 
 
+OTHERS = "Use others that have it: pip install 'tma-mlir[mlir]', and TMA_MLIR_BINDINGS=mlir"
+
+
 def rejection(call: PassCall, anchor: str) -> str:
     """Why MLIR does not take one of its own passes on ``anchor``; "" if it does."""
     from ..bindings import passmanager
@@ -54,6 +58,8 @@ def rejection(call: PassCall, anchor: str) -> str:
         needed = wrong_anchor[1]
         return f"'{call.name}' runs on '{needed}', not on '{anchor}'; write {needed}({call})"
     if "does not refer to a registered pass" in message:
+        if call.name in upstream_passes():
+            return f"the bindings {chosen()} were built without MLIR's pass '{call.name}'. {OTHERS}"
         hint = registry.suggest(call.name, {*upstream_passes(), *(entry.argument for entry in registry.entries())})
         return f"there is no pass or pipeline '{call.name}'{hint}"
     unknown = re.search(r"no such option (\S+)", message)

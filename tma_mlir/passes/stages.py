@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 
+from ..bindings.builds import has_nvptx
 from ..chips import DEFAULT_CHIP, chip
 
 OPT_LEVELS = (0, 1, 2, 3)
@@ -48,10 +49,13 @@ def _row(target: str, opt_level: int) -> dict[Stage, tuple[str, ...]]:
     check = f"tile-check-kernels{{chip={known.name} require-kernel=true}}"
     plan = f"tile-plan-copies{{chip={known.name}}}"
     attach = f"nvvm-attach-target{{chip={known.name} features=+ptx{known.ptx} O={opt_level}}}"
+    to_ptx = "gpu-module-to-binary{format=isa}"
+    if not has_nvptx():
+        to_ptx = f"tile-translate-to-ptx{{chip={known.name} opt-level={opt_level}}}"
     return {
         Stage.PLAN: ("tile-check-limits", "tile-verify", check, plan, _MERGE, "tile-insert-proxy-fences"),
         Stage.CONVERT: ("convert-tile-to-nvgpu", "tile-descriptor-args"),
         Stage.LOWER: ("tile-lower-kernels",),
-        Stage.PTX: (attach, "gpu-module-to-binary{format=isa}"),
+        Stage.PTX: (attach, to_ptx),
         Stage.ASSEMBLE: (f"tile-assemble{{chip={known.name}}}",),
     }

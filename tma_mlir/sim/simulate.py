@@ -44,7 +44,6 @@ from . import (  # noqa: F401
 )
 from .accesses import AccessLog
 from .compile import Kernel, compile_function
-from .decode import decode_module
 from .engine import BoundTensorMap, TmaFault
 from .errors import Finding, SimulationError, UnsupportedError
 from .global_shadow import GlobalShadow
@@ -110,6 +109,8 @@ def load_program(module: Any, name: str | None, dynamic_shared_bytes: int = 0, c
 
     ``chip`` limits shared memory: more than its blocks can have is a ``SimulationError``.
     """
+    from .decode import decode_module  # it needs MLIR, and a command line that is wrong does not
+
     decoded = decode_module(module, name)
     if name is None:
         kernels = [f.name for f in decoded.functions.values() if f.blocks and "nvvm.kernel" in f.attributes]
