@@ -20,10 +20,19 @@ def fatal_errors(root: ir.Operation) -> list[TileError]:
     """One error for each operation of ``root`` that would end the process, the first reason only."""
     errors: list[TileError] = []
     types: dict[ir.Type, str | None] = {}
+    scalable: dict[ir.Type, str] = {}
+
+    everywhere = root.name == "gpu.module" or enclosing(root, "gpu.module") is not None
+
+    def in_kernels(op: ir.Operation) -> bool:
+        return everywhere or enclosing(op, "gpu.module") is not None
 
     def problem_of(type_: ir.Type) -> str | None:
         if type_ not in types:
-            types[type_] = _type_problem(str(type_))
+            text = str(type_)
+            types[type_] = _type_problem(text)
+            if found := _SCALABLE.search(text):
+                scalable[type_] = found[1]
         return types[type_]
 
     def of_types(op: ir.Operation) -> Iterator[TileError]:
@@ -31,16 +40,18 @@ def fatal_errors(root: ir.Operation) -> list[TileError]:
         found += [each.type for region in op.regions for block in region.blocks for each in block.arguments]
         if op.name == "memref.global":
             found.append(ir.TypeAttr(op.attributes["type"]).value)
-        for each in found:
+        for place, each in enumerate(found):
             problem = problem_of(each)
+            # Of parameters the signature's own check says more.
+            if not problem and place < len(op.results) and each in scalable and in_kernels(op):
+                count = scalable[each]
+                problem = f"{count} scalable elements; NVIDIA GPUs have vectors of fixed size. Take the brackets away"
             if problem:
                 yield TileError(op.location, f"'{op.name}' op has type {_short(str(each))}: {problem}")
 
-    everywhere = root.name == "gpu.module" or enclosing(root, "gpu.module") is not None
-
     def visit(op: ir.Operation) -> ir.WalkResult:
         check = _CHECKS.get(op.name)
-        if check and not (everywhere or op.name in _ANYWHERE or enclosing(op, "gpu.module")):
+        if check and op.name not in _ANYWHERE and not in_kernels(op):
             check = None  # LLVM's own code, for the host, is not compiled here
         error = next(of_types(op), None) or (next(check(op), None) if check else None)
         error = error or next(own_attribute_errors(op), None)
@@ -65,8 +76,6 @@ def _type_problem(text: str) -> str | None:
     problem = type_problem(text)
     if problem:
         return problem
-    if "vector<" in text and (scalable := _SCALABLE.search(text)):
-        return f"{scalable[1]} scalable elements; NVIDIA GPUs have vectors of fixed size. Take the brackets away"
     for found in _VECTOR.findall(text):
         *_, last = re.findall(r"\d+", found)
         if int(last) > MAX_VECTOR:

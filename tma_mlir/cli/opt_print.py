@@ -108,5 +108,6 @@ def statistics(options: SimpleNamespace) -> Callable[[passmanager.PassManager], 
         return None
     from ..bindings import passmanager
 
-    mode = passmanager.PassDisplayMode.LIST if options.mlir_pass_statistics_display == "list" else PassDisplayMode.PIPELINE
+    modes = passmanager.PassDisplayMode
+    mode = modes.LIST if options.mlir_pass_statistics_display == "list" else modes.PIPELINE
     return lambda manager: manager.enable_statistics(mode)
