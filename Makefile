@@ -16,7 +16,7 @@ PYTEST_FLAGS ?=
 FUZZERS ?= planner irtext bytecode pipelines arrays specs driver launches commands misuse threads artifacts
 FUZZ_FLAGS ?= --seeds 0:1000000 --seconds 60
 
-.PHONY: demo test matrix lint audit lock sbom bench coverage mutation fuzz clean
+.PHONY: demo test matrix bindings lint audit lock sbom bench coverage mutation fuzz clean
 
 demo: $(READY)
 	$(BIN)/tma-run examples/copy_8x256.mlir
@@ -28,6 +28,19 @@ test: lint
 # Every cell of the matrix of copies, chips and options; `make test` takes a sample.
 matrix: $(READY)
 	TMA_MLIR_MATRIX=full $(BIN)/python -m pytest -q -n $(WORKERS) test/py/matrix
+
+# Other builds of MLIR's bindings, each in an environment and a process of its own: what they can do, or the error that
+# says what they lack. NAME:DISTRIBUTION; all of them run, whatever one of them finds.
+BINDINGS ?= numba_cuda_mlir._mlir:numba-cuda-mlir torch_mlir:torch-mlir iree.compiler:iree-base-compiler jaxlib.mlir:jaxlib
+bindings:
+	failed=0; for each in $(BINDINGS); do \
+		name=$${each%%:*}; home=build/bindings/$$name; \
+		test -e $$home/ready || { $(PYTHON) -m venv --clear $$home \
+			&& $$home/bin/python -m pip install --quiet --pre $${each#*:} \
+			&& $$home/bin/python -m pip install --quiet pytest -e '.[cuda,tools]' && touch $$home/ready; } \
+			|| { failed=1; continue; }; \
+		echo "$$name"; TMA_MLIR_BINDINGS=$$name $$home/bin/python -m pytest -q test/py/bindings || failed=1; \
+	done; exit $$failed
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .

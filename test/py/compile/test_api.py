@@ -124,7 +124,8 @@ FOUND = """
 import sys
 import tma_mlir
 kernel = tma_mlir.compile(sys.argv[1], "sm_90a", isolate=bool(sys.argv[2]), cache=not sys.argv[2])
-print(kernel.signature.name, "mlir" in sys.modules)
+from tma_mlir.bindings import chosen
+print(kernel.signature.name, chosen() + ".ir" in sys.modules)
 """
 
 
