@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .assembler import assembler_version
+from .bindings.builds import WITH_NVPTX
 from .bindings.choice import chosen, folders
 from .chips import chip as known_chip
 from .compiled_kernel import CompiledKernel
 from .files import NotText, decoded
 from .isolation.compile_isolated import DEFAULT_SECONDS, can_isolate, compile_isolated
 from .kernel_compiler import compile_kernels, pack_kernels, unpack_kernels
+from .llvm_tools import programs
 from .runtime import driver
 from .runtime.disk_cache import DiskCache, digest
 
@@ -154,7 +156,7 @@ def _program(source: Source) -> tuple[str | bytes, str]:
 
 @cache
 def _versions(assembler: str) -> str:
-    """All that a compiled kernel depends on besides its source and options: this package, MLIR, the assembler.
+    """All that a compiled kernel depends on besides its source and options: this package, MLIR, LLVM, the assembler.
 
     Files are told apart by size and time of change, so that a package under development finds nothing old.
     """
@@ -162,6 +164,8 @@ def _versions(assembler: str) -> str:
     files = [file for pattern in ("*.py", "*.mlir") for file in sorted(package.rglob(pattern))]
     for folder in folders(chosen()):
         files += sorted(folder.glob("_mlir_libs/*.so*"))
+    if chosen() not in WITH_NVPTX:
+        files += programs()
     stamps = [f"{file.name} {(status := file.stat()).st_size} {status.st_mtime_ns}" for file in files]
     return digest(*stamps, _assembler(assembler), sys.implementation.cache_tag)
 

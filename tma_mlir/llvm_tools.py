@@ -38,6 +38,14 @@ _UNKNOWN = re.compile(r"^\.extern \.func\b[^;]*?(\bllvm\.nvvm\.[\w.]+)", re.MULT
 """The declaration of an intrinsic as if it were a function."""
 
 
+def programs() -> list[Path]:
+    """The programs that PTX would be made with, as far as they are there: a cache of kernels depends on them."""
+    try:
+        return [Path(_tool(name)) for name in ("opt", "llc")]
+    except ToolError:
+        return []
+
+
 @cache
 def _tool(name: str) -> str:
     """Path of LLVM's program ``name``: in the folder TMA_MLIR_LLVM_BIN, in a wheel, or on the PATH."""

@@ -8,6 +8,9 @@ from importlib.util import find_spec
 
 from .choice import chosen
 
+WITH_NVPTX = ("mlir", "numba_cuda_mlir._mlir")
+"""Bindings that are known to have LLVM's back end for NVIDIA's chips."""
+
 
 @functools.cache
 def has_irdl() -> bool:
@@ -28,7 +31,7 @@ def has_nvptx() -> bool:
     """Whether LLVM's back end for NVIDIA's chips was built in. Asking takes 5 ms, so the builds that are used most are
     not asked; nor is one that cannot lower a kernel: IREE's ends the process over it.
     """
-    if chosen() in ("mlir", "numba_cuda_mlir._mlir"):
+    if chosen() in WITH_NVPTX:
         return True
     from . import ir, passmanager
 

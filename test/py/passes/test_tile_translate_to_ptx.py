@@ -35,6 +35,10 @@ def test_without_the_programs_the_error_names_the_extra(monkeypatch):
         compile_text(KERNEL, "sm_90a", assemble_cubin=False)
 
 
+def test_the_cache_of_kernels_knows_the_programs():
+    assert [path.name for path in llvm_tools.programs()] == ["opt", "llc"]
+
+
 def test_what_the_programs_refuse_is_an_error():
     with pytest.raises(llvm_tools.ToolError, match=r"opt refused the LLVM IR of these bindings: .*error: "):
         llvm_tools.ptx_of_llvm_ir("define void @f() { nonsense }", chip("sm_90a"), 3)
