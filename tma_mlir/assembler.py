@@ -130,11 +130,11 @@ def _nvjitlink():
     try:
         from cuda.bindings import nvjitlink
     except ImportError as error:
-        raise AssemblerError(f"cuda.bindings is missing ({error}): pip install cuda-python", chip="") from None
+        raise AssemblerError(f"cuda.bindings is missing ({error}): pip install 'tma-mlir[cuda]'", chip="") from None
     try:
         nvjitlink.version()
     except Exception as error:  # cuda.pathfinder's own classes, which differ between its versions
-        raise AssemblerError(f"nvJitLink is missing ({error}): pip install nvidia-nvjitlink", chip="") from None
+        raise AssemblerError(f"nvJitLink is missing ({error}): pip install 'tma-mlir[cuda]'", chip="") from None
     return nvjitlink
 
 

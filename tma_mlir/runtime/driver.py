@@ -26,7 +26,7 @@ def cuda() -> Any:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        raise NoDevice(f"cuda.bindings is missing ({error}): pip install cuda-python") from None
+        raise NoDevice(f"cuda.bindings is missing ({error}): pip install 'tma-mlir[cuda]'") from None
     try:
         (result,) = driver.cuInit(0)
     except Exception as error:  # cuda.pathfinder's own classes, which differ between its versions

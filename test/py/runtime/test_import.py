@@ -18,4 +18,4 @@ def test_without_a_driver_the_error_says_what_to_do():
         "try: driver.cuda()\n"
         "except NoDevice as error: print(error)\n"
     )
-    assert "pip install cuda-python" in run_python(code).stdout
+    assert "pip install 'tma-mlir[cuda]'" in run_python(code).stdout
