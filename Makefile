@@ -33,7 +33,7 @@ matrix: $(READY)
 # says what they lack. NAME:DISTRIBUTION; all of them run, whatever one of them finds.
 BINDINGS ?= numba_cuda_mlir._mlir:numba-cuda-mlir torch_mlir:torch-mlir iree.compiler:iree-base-compiler jaxlib.mlir:jaxlib
 bindings:
-	failed=0; for each in $(BINDINGS); do \
+	@failed=0; for each in $(BINDINGS); do \
 		name=$${each%%:*}; home=build/bindings/$$name; \
 		test -e $$home/ready || { $(PYTHON) -m venv --clear $$home \
 			&& $$home/bin/python -m pip install --quiet --pre $${each#*:} \
