@@ -9,6 +9,9 @@ from dataclasses import dataclass
 USE_TENSOR_MAP = 'Use variant = "tma".'
 """The remedy of rules on other ways, for what only a tensor map does."""
 
+WITHOUT = "Change that for a copy without a tensor map."
+"""The same where a tensor map is refused as well."""
+
 
 class Status(enum.Enum):
     PROVEN = "proven"

@@ -17,7 +17,7 @@ from .declined import PlanDeclined
 from .descriptor_dims import Dim
 from .enums import Direction, Variant
 from .explicit import plan_explicit
-from .findings import USE_TENSOR_MAP, Finding, Status
+from .findings import USE_TENSOR_MAP, WITHOUT, Finding, Status
 from .gather import plan_gather
 from .im2col import plan_im2col
 from .modes import CopyModes, cut_request, even_parts
@@ -235,7 +235,7 @@ def _plan_part(
             break
     if best is None:
         if Variant.TMA in ways:  # the others cannot send there
-            refused = [replace(each, remedy="") if each.remedy == USE_TENSOR_MAP else each for each in refused]
+            refused = [replace(each, remedy=WITHOUT) if each.remedy == USE_TENSOR_MAP else each for each in refused]
         raise PlanDeclined(tuple(dict.fromkeys(refused)))
     conditions += best[2]
     if isinstance(best[1], BulkGroup):
