@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import tma_mlir
+from tma_mlir.compile.compiler import CompileError
 from tma_mlir.runtime.errors import ArgumentTypeError
 from tma_mlir.sim.errors import SimulationError
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 TOP = Path(__file__).resolve().parents[3]
 
@@ -190,3 +193,24 @@ def test_a_grid_that_would_take_days_is_refused():
     kernel = tma_mlir.compile(text, "sm_90a")
     with pytest.raises(SimulationError, match=r"a grid of 2147483647 blocks.*at most 16777216 are simulated"):
         kernel.simulate(2**31 - 1, None, np.zeros(4, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("schedules", 0), ("schedules", -5), ("schedules", 1.5), ("max_steps", 0)]
+)
+def test_counts_are_positive_integers(option, value):
+    kernel = tma_mlir.compile(EXAMPLES / "load_f32.mlir", "sm_90a")
+    arrays = np.zeros((40, 100), np.float32), np.zeros((32, 64), np.float32)
+    with pytest.raises(ValueError, match=f"{option} is .*needed: an integer, 1 or more"):
+        kernel.simulate(1, 64, *arrays, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("layout", "found"), [("[2048], [-1]", "-2047..0"), ("[2048], [2]", "0..4094"), ("[32, 64], [72, 1]", "0..2295")]
+)
+def test_a_layout_stays_in_its_tile(layout, found):
+    text = (EXAMPLES / "load_f32.mlir").read_text()
+    text = text.replace("expect_tx,", f"expect_tx, destination_layout = #tile.layout<{layout}>,")
+    said = f"leaves the tile: its elements are {found}, the memref has 0..2047"
+    with pytest.raises(CompileError, match=said):
+        tma_mlir.compile(text, "sm_90a")
