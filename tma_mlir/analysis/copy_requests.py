@@ -31,6 +31,7 @@ from ..plan.tensor_map import L2Promotion, OobFill
 from .global_views import kernel_argument
 from .index_facts import facts_of
 from .integer_facts import Facts, both
+from .integer_facts import known as constant_facts
 from .ir_access import attribute_names
 from .mode_requests import mode_fields
 from .shared_tiles import placement
@@ -290,7 +291,7 @@ def _starts(
     starts: list[Expr | int] = []
     for dimension, offset in enumerate(offsets):
         if isinstance(offset, int):
-            promised.narrow(f"{prefix}s", dimension, Facts(offset, offset, 0, offset))
+            promised.narrow(f"{prefix}s", dimension, constant_facts(offset))
             starts.append(offset)
             continue
         known = promised.narrow(f"{prefix}s", dimension, facts_of(offset))
@@ -314,7 +315,7 @@ def _global_layout(
 ) -> tuple[tuple[Expr | int, ...], Layout]:
     def value(entry: str, dimension: int, given: int | None, symbol: str) -> Expr | int:
         if given is not None:
-            promised.narrow(entry, dimension, Facts(given, given, 0, given))
+            promised.narrow(entry, dimension, constant_facts(given))
             return given
         return _value(symbol, promised.narrow(entry, dimension, Facts(low=0)), host=host)
 

@@ -19,20 +19,18 @@ from .own_attributes import own_attribute_errors
 def fatal_errors(root: ir.Operation) -> list[TileError]:
     """One error for each operation of ``root`` that would end the process, the first reason only."""
     errors: list[TileError] = []
-    types: dict[ir.Type, str | None] = {}
-    scalable: dict[ir.Type, str] = {}
+    types: dict[ir.Type, tuple[str | None, str | None]] = {}
 
     everywhere = root.name == "gpu.module" or enclosing(root, "gpu.module") is not None
 
     def in_kernels(op: ir.Operation) -> bool:
         return everywhere or enclosing(op, "gpu.module") is not None
 
-    def problem_of(type_: ir.Type) -> str | None:
+    def problems_of(type_: ir.Type) -> tuple[str | None, str | None]:
+        """Why nothing can have the type, and why no result of an operation in a kernel can."""
         if type_ not in types:
             text = str(type_)
-            types[type_] = _type_problem(text)
-            if found := _SCALABLE.search(text):
-                scalable[type_] = found[1]
+            types[type_] = _type_problem(text), _scalable_problem(text)
         return types[type_]
 
     def of_types(op: ir.Operation) -> Iterator[TileError]:
@@ -41,11 +39,10 @@ def fatal_errors(root: ir.Operation) -> list[TileError]:
         if op.name == "memref.global":
             found.append(ir.TypeAttr(op.attributes["type"]).value)
         for place, each in enumerate(found):
-            problem = problem_of(each)
+            problem, of_results = problems_of(each)
             # Of parameters the signature's own check says more.
-            if not problem and place < len(op.results) and each in scalable and in_kernels(op):
-                count = scalable[each]
-                problem = f"{count} scalable elements; NVIDIA GPUs have vectors of fixed size. Take the brackets away"
+            if of_results and place < len(op.results) and in_kernels(op):
+                problem = problem or of_results
             if problem:
                 yield TileError(op.location, f"'{op.name}' op has type {_short(str(each))}: {problem}")
 
@@ -81,6 +78,13 @@ def _type_problem(text: str) -> str | None:
         if int(last) > MAX_VECTOR:
             return f"{last} elements in a row; at most {MAX_VECTOR} are compiled in reasonable time. Loop over parts"
     return None
+
+
+def _scalable_problem(text: str) -> str | None:
+    found = _SCALABLE.search(text)
+    if found is None:
+        return None
+    return f"{found[1]} scalable elements; NVIDIA GPUs have vectors of fixed size. Take the brackets away"
 
 
 def _short(text: str) -> str:

@@ -28,8 +28,8 @@ def barrier_segments() -> int:
 
 @functools.cache
 def has_nvptx() -> bool:
-    """Whether LLVM's back end for NVIDIA's chips was built in. Asking takes 5 ms, so the builds that are used most are
-    not asked; nor is one that cannot lower a kernel: IREE's ends the process over it.
+    """Whether LLVM's back end for NVIDIA's chips was built in. Asking takes milliseconds, so the builds that are
+    used most are not asked; nor is one that cannot lower a kernel: IREE's ends the process over it.
     """
     if chosen() in WITH_NVPTX:
         return True

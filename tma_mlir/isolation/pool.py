@@ -68,7 +68,7 @@ class Worker:
         except TimeoutError:
             return self._death(seconds)
         except BaseException:  # Ctrl-C: nobody wants the answer
-            self.kill()
+            self.close()
             raise
         if text := self._said():
             sys.stderr.write(text)
@@ -110,13 +110,8 @@ class Worker:
     def lives(self) -> bool:
         return self._process.poll() is None
 
-    def kill(self) -> None:
-        self._end()
-        self._process.wait()
-        self.close()
-
     def _end(self) -> None:
-        """Also of the assembler that the worker may wait for."""
+        """Kills the worker, and the assembler that it may wait for."""
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

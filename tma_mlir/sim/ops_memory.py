@@ -188,8 +188,7 @@ def _atomic(i: Instruction, c: Compiler) -> Step:
     name = ATOMIC_OPERATIONS[i.attributes["bin_op"]]
     apply = _atomic_function(name, kind)
     ordering = 0 if _is_relaxed(name, kind) else i.attributes["ordering"]
-    update = lambda old, r, w, lane: apply(old, _lane(r[operand], lane))  # noqa: E731
-    return _lane_by_lane(i, address, kind, site, update, ordering)
+    return _lane_by_lane(i, address, kind, site, lambda old, r, w, lane: apply(old, _lane(r[operand], lane)), ordering)
 
 
 @operation("llvm.cmpxchg")

@@ -15,7 +15,7 @@ from .fronts import run_warp, unlock
 from .hazards import EarlyRead
 from .machine import Cluster, Machine, Warp
 from .occupancy import resident_clusters
-from .progress import MOST_STEPS, Progress
+from .progress import Progress
 from .report import deadlock, exit_during_transfer, too_few_resident, too_many_steps
 from .suspects import with_suspects
 from .transfer import finish
@@ -34,7 +34,7 @@ def run_grid(
     machine: Machine,
     prepare: Callable[[Cluster], None],
     progress: Callable[[int, int], None] | None,
-    max_steps: int = MOST_STEPS,
+    max_steps: int,
 ) -> None:
     """Run every cluster of the grid. ``prepare`` fills the argument registers of a new cluster's warps.
 

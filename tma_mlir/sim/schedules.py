@@ -108,21 +108,22 @@ class ProgressBar:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if not self.active and not self.told and now - self.started > TELL_AFTER_S:
-            self.told = True
-            left = (now - self.started) * (total - done) / max(1, done)
-            if left > TELL_ABOVE_S:
-                said = f"{done} of {total} clusters done, about {_time(left)} left; a smaller grid is faster"
-                sys.stderr.write(f"note: {self.label}: {said}\n")
-        if not self.active or now - self.started < 1 or (now - self.shown < 0.1 and done < total):
+        elapsed = now - self.started
+        left = elapsed * (total - done) / max(1, done)
+        if not self.active:
+            if not self.told and elapsed > TELL_AFTER_S:
+                self.told = True
+                if left > TELL_ABOVE_S:
+                    said = f"{done} of {total} clusters done, about {_time(left)} left; a smaller grid is faster"
+                    sys.stderr.write(f"note: {self.label}: {said}\n")
+            return
+        if elapsed < 1 or (now - self.shown < 0.1 and done < total):
             return
         self.shown = now
         filled = self.width * done // max(1, total)
-        left = _time((now - self.started) * (total - done) / max(1, done))
         line = f"{self.label} [{'#' * filled}{'.' * (self.width - filled)}] {done}/{total} clusters"
-        sys.stderr.write(f"\r{line}, about {left} left  " if done < total else f"\r{line}{' ' * 24}")
-        if done >= total:
-            sys.stderr.write("\n")
+        end = f", about {_time(left)} left  " if done < total else f"{' ' * 24}\n"
+        sys.stderr.write(f"\r{line}{end}")
         sys.stderr.flush()
 
 

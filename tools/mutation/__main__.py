@@ -1,8 +1,8 @@
 """Change the code of the planner, layouts, lowering and ABI in one place at a time, and see whether a test fails.
 
-PYTHONPATH=tools python -m mutation record                  which test runs which line: once, 6 minutes
-PYTHONPATH=tools python -m mutation run --only plan/rules   try the changes; results are added to a file
-PYTHONPATH=tools python -m mutation report                  scores, and every change that no test noticed
+PYTHONPATH=tools:test/py python -m mutation record                  which test runs which line: once, 10 minutes
+PYTHONPATH=tools:test/py python -m mutation run --only plan/rules   try the changes; results are added to a file
+PYTHONPATH=tools:test/py python -m mutation report                  scores, and every change that no test noticed
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from . import trial
-from .coverage_map import ROOMS, SUITES, TOP, CoverageMap, record
+from .coverage_map import PYTEST_OPTIONS, ROOMS, SUITES, TOP, CoverageMap, record
 from .operators import Mutant, mutants
 
 MAP = TOP / "build" / "mutation" / "map.json"
@@ -79,11 +79,9 @@ def run(options: argparse.Namespace) -> int:
     if not todo:
         print("nothing to try")
         return 0
-    arguments = ["-q", "-s", "-p", "no:cacheprovider", "-p", "support.in_process"]
-    arguments += ["-p", "no:xdist", "-p", "no:cov", "--hypothesis-seed=0"]
     loop = Loop(todo, CoverageMap.read(options.map), options)
     with open(os.devnull, "w") as sink, contextlib.redirect_stdout(sink):  # thousands of tests fail
-        code = pytest.main([*arguments, *(f"test/py/{suite}" for suite in SUITES)], plugins=[loop])
+        code = pytest.main(["-s", *PYTEST_OPTIONS, *(f"test/py/{suite}" for suite in SUITES)], plugins=[loop])
     if not loop.ran:
         return int(code) or 1
     return report(options.results, options.only)

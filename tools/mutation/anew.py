@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .coverage_map import PYTEST_OPTIONS
+
 
 class ChangedFile(importlib.machinery.SourceFileLoader):
     """Loads one file from other text than it has, and keeps nothing of it."""
@@ -38,20 +40,7 @@ def main() -> int:
     ChangedFile.changed = asked["changed"].encode()
     sys.meta_path.insert(0, Finder)
     sys.dont_write_bytecode = True
-    options = [
-        "-x",
-        "-q",
-        "--tb=no",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "support.in_process",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cov",
-    ]
-    return int(pytest.main([*options, "--hypothesis-seed=0", *asked["tests"]]))
+    return int(pytest.main(["-x", "--tb=no", *PYTEST_OPTIONS, *asked["tests"]]))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,12 @@ SUITES = (
 )
 """Folders of test/py that run in one process; the others start the tools, and are too slow to run 7,000 times."""
 
+PYTEST_OPTIONS = (
+    *("-q", "-p", "support.in_process", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"),
+    "--hypothesis-seed=0",
+)
+"""With which tests are run on a change."""
+
 
 @dataclass(frozen=True)
 class CoverageMap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import types
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ class CannotSwap(Exception):
 
 
 def swap(file: Path, before: bytes, after: bytes) -> None:
-    """Give every function of ``file`` that ``after`` changes its new code, and forget all results kept so far."""
+    """Give every function of ``file`` that ``after`` changes its new code; support.in_process forgets old results."""
     old, new = (compile(source, str(file), "exec", dont_inherit=True) for source in (before, after))
     if _own_code(old) != _own_code(new):
         raise CannotSwap
@@ -39,9 +38,6 @@ def swap(file: Path, before: bytes, after: bytes) -> None:
                 swapped += 1
     if not swapped:
         raise CannotSwap
-    for each in gc.get_objects():
-        if isinstance(each, functools._lru_cache_wrapper):
-            each.cache_clear()
 
 
 def _functions(code: types.CodeType) -> Iterator[tuple[tuple[str, int], types.CodeType]]:

@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from support.tensor_maps import tiled
 from tma_mlir.abi import extents, scalars, values
 from tma_mlir.abi.conditions import check_failures, violations
 from tma_mlir.abi.passing import by_value, element_refusal, refusal
@@ -295,17 +296,6 @@ def test_conditions_at_launch(condition, n, fails):
     failures = check_failures([condition], {"n": n})
     assert bool(failures) == fails
     assert all(f"n is {n} here" in each for each in failures)
-
-
-def tiled(**changes):
-    fields = {
-        "data_type": "FLOAT32",
-        "dims": (64, 8),
-        "strides_bytes": (256,),
-        "box": (32, 8),
-        "element_strides": (1, 1),
-    }
-    return TensorMap(**{**fields, **changes})
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ test_rules.py has one accepted and one refused case of each rule; here are the n
 
 import pytest
 
+from support.tensor_maps import tiled
 from tma_mlir.layout import Expr, Swizzle, Symbol
 from tma_mlir.plan import Im2col, OobFill, Status, TensorMap, rules
 from tma_mlir.plan.enums import Variant
@@ -226,17 +227,6 @@ def test_answers_name_the_numbers(name, arguments, part, text):
 def disproven(tensor_map, **rest):
     found = rules.encode_conditions(tensor_map, **rest)
     return sorted(each.finding.rule for each in found if each.finding.status is Status.DISPROVEN)
-
-
-def tiled(**changes):
-    fields = {
-        "data_type": "FLOAT32",
-        "dims": (64, 8),
-        "strides_bytes": (256,),
-        "box": (32, 8),
-        "element_strides": (1, 1),
-    }
-    return TensorMap(**{**fields, **changes})
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ def _compiles_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _forget() -> None:
+    from tma_mlir.plan import planner
+
+    planner._plans.clear()
     for name, module in list(sys.modules.items()):
         if name.startswith("tma_mlir"):
             for each in list(vars(module).values()):
